@@ -55,10 +55,10 @@ type TimeoutsConfig struct {
 
 // QuirksConfig says what an upstream wants otherwise than OpenAI.
 type QuirksConfig struct {
-	Drop           []string          `json:"drop,omitempty"`             // outermost members that are not sent
-	Rename         map[string]string `json:"rename,omitempty"`           // outermost members that are sent under another name
-	NoIncludeUsage bool              `json:"no_include_usage,omitzero"`  // refuses stream_options: do not ask for usage
-	RepairChunks   bool              `json:"repair_chunks,omitzero"`     // fill in what strict SDKs miss in streamed chunks
+	Drop           []string          `json:"drop,omitempty"`            // outermost members that are not sent
+	Rename         map[string]string `json:"rename,omitempty"`          // outermost members that are sent under another name
+	NoIncludeUsage bool              `json:"no_include_usage,omitzero"` // refuses stream_options: do not ask for usage
+	RepairChunks   bool              `json:"repair_chunks,omitzero"`    // fill in what strict SDKs miss in streamed chunks
 }
 
 // ModelConfig describes one alias.

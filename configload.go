@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"cmp"
 	"encoding"
 	"encoding/hex"
 	"fmt"
@@ -126,7 +125,7 @@ func checkValue(value jsontext.Value, t reflect.Type, path string, problems *Pro
 		checkLeaf(value, t, path, problems) // a decimal
 	case t.Kind() == reflect.Struct:
 		if value.Kind() != '{' {
-			problems.add(path, "must be an object, not %s", value.Kind())
+			problems.add(path, "must be an object, not %s", kindWord(value))
 			return
 		}
 		jsonpatch.EachMember(value, func(name, v jsontext.Value) bool {
@@ -135,7 +134,7 @@ func checkValue(value jsontext.Value, t reflect.Type, path string, problems *Pro
 		})
 	case t.Kind() == reflect.Slice:
 		if value.Kind() != '[' {
-			problems.add(path, "must be a list, not %s", value.Kind())
+			problems.add(path, "must be a list, not %s", kindWord(value))
 			return
 		}
 		i := 0
@@ -146,22 +145,18 @@ func checkValue(value jsontext.Value, t reflect.Type, path string, problems *Pro
 		})
 	default:
 		if value.Kind() != '{' {
-			problems.add(path, "must be an object, not %s", value.Kind())
+			problems.add(path, "must be an object, not %s", kindWord(value))
 			return
 		}
 		jsonpatch.EachMember(value, func(name, v jsontext.Value) bool {
-			key, _ := unquote(name)
-			checkValue(v, t.Elem(), join(path, key), problems)
+			checkValue(v, t.Elem(), join(path, memberName(name)), problems)
 			return true
 		})
 	}
 }
 
 func checkMember(t reflect.Type, name, value jsontext.Value, path string, problems *Problems) {
-	key, ok := unquote(name)
-	if !ok {
-		key = string(name)
-	}
+	key := memberName(name)
 	at := join(path, key)
 	var known []string
 	for field := range t.NumField() {
@@ -178,6 +173,15 @@ func checkMember(t reflect.Type, name, value jsontext.Value, path string, proble
 		return
 	}
 	problems.add(at, "unknown member%s; known are %s", suggestion(key, known), strings.Join(known, ", "))
+}
+
+// memberName returns the text of a name as it stands between its quotes.
+func memberName(raw jsontext.Value) string {
+	text, err := jsontext.AppendUnquote(nil, `"`+string(raw)+`"`)
+	if err != nil {
+		return string(raw)
+	}
+	return string(text)
 }
 
 func checkLeaf(value jsontext.Value, t reflect.Type, path string, problems *Problems) {
@@ -201,15 +205,30 @@ func leafError(value jsontext.Value, t reflect.Type, err error) string {
 	case isText(t) && value.Kind() == '"':
 		return err.Error()
 	case isText(t) || t.Kind() == reflect.String:
-		return fmt.Sprintf("must be a string, not %s", value.Kind())
+		return fmt.Sprintf("must be a string, not %s", kindWord(value))
 	case t.Kind() == reflect.Bool:
-		return fmt.Sprintf("must be true or false, not %s", value.Kind())
+		return fmt.Sprintf("must be true or false, not %s", kindWord(value))
 	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
-		return fmt.Sprintf("must be a whole number, not %s", cmp.Or(truncate(value), value.Kind().String()))
+		return fmt.Sprintf("must be a whole number, not %s", truncate(value))
 	case t.Kind() == reflect.Float64:
-		return fmt.Sprintf("must be a number, not %s", value.Kind())
+		return fmt.Sprintf("must be a number, not %s", kindWord(value))
 	default:
 		return "must be a decimal number such as \"2.50\", not " + truncate(value)
+	}
+}
+
+func kindWord(value jsontext.Value) string {
+	switch value.Kind() {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	default:
+		return string(value)
 	}
 }
 

@@ -11,25 +11,25 @@ import (
 
 // The kinds of failure. Match them with [errors.Is]; the [*Error] that carries one says the rest.
 var (
-	ErrInvalidRequest  = errors.New("invalid request")            // the caller's document cannot be served: 400, 404, 413, 415, 422
-	ErrUnknownModel    = errors.New("unknown model")              // no such alias, or not for this caller: 404
-	ErrUnauthorized    = errors.New("unauthorized")               // no valid gateway key: 401
-	ErrForbidden       = errors.New("forbidden")                  // a valid key that may not do this: 403
-	ErrNotConfigured   = errors.New("gateway not configured")     // no gateway key exists: 503
-	ErrRateLimited     = errors.New("rate limited")               // one of the gateway's own limits: 429
-	ErrBudgetExceeded  = errors.New("budget exceeded")            // one of the gateway's own budgets: 429
-	ErrOverloaded      = errors.New("overloaded")                 // no free slot within the queue's bounds: 503
-	ErrClosed          = errors.New("gateway closed")             // the Client is closing or closed: 503
-	ErrUpstream        = errors.New("upstream error")             // the upstream refused or failed: 502, 503, 504
-	ErrUpstreamLimit   = errors.New("upstream rate limit")        // the upstream's own limit: 429
-	ErrUpstreamAuth    = errors.New("upstream authentication")    // the upstream refused the gateway's key: 502
-	ErrUpstreamQuota   = errors.New("upstream quota exhausted")   // the gateway's upstream account has no money left: 502
-	ErrUpstreamTimeout = errors.New("upstream timeout")           // no answer in time; the result is unknown: 504
-	ErrInterrupted     = errors.New("stream interrupted")         // the upstream's stream broke after its first event
-	ErrContextLength   = errors.New("context length exceeded")    // the prompt is too long for the model: 400
-	ErrContentFilter   = errors.New("content filtered")           // refused by the upstream's content policy: 400
-	ErrCanceled        = errors.New("canceled by the caller")     // the caller went away: 499
-	ErrInternal        = errors.New("internal error")             // a panic or a broken provider: 500
+	ErrInvalidRequest  = errors.New("invalid request")          // the caller's document cannot be served: 400, 404, 413, 415, 422
+	ErrUnknownModel    = errors.New("unknown model")            // no such alias, or not for this caller: 404
+	ErrUnauthorized    = errors.New("unauthorized")             // no valid gateway key: 401
+	ErrForbidden       = errors.New("forbidden")                // a valid key that may not do this: 403
+	ErrNotConfigured   = errors.New("gateway not configured")   // no gateway key exists: 503
+	ErrRateLimited     = errors.New("rate limited")             // one of the gateway's own limits: 429
+	ErrBudgetExceeded  = errors.New("budget exceeded")          // one of the gateway's own budgets: 429
+	ErrOverloaded      = errors.New("overloaded")               // no free slot within the queue's bounds: 503
+	ErrClosed          = errors.New("gateway closed")           // the Client is closing or closed: 503
+	ErrUpstream        = errors.New("upstream error")           // the upstream refused or failed: 502, 503, 504
+	ErrUpstreamLimit   = errors.New("upstream rate limit")      // the upstream's own limit: 429
+	ErrUpstreamAuth    = errors.New("upstream authentication")  // the upstream refused the gateway's key: 502
+	ErrUpstreamQuota   = errors.New("upstream quota exhausted") // the gateway's upstream account has no money left: 502
+	ErrUpstreamTimeout = errors.New("upstream timeout")         // no answer in time; the result is unknown: 504
+	ErrInterrupted     = errors.New("stream interrupted")       // the upstream's stream broke after its first event
+	ErrContextLength   = errors.New("context length exceeded")  // the prompt is too long for the model: 400
+	ErrContentFilter   = errors.New("content filtered")         // refused by the upstream's content policy: 400
+	ErrCanceled        = errors.New("canceled by the caller")   // the caller went away: 499
+	ErrInternal        = errors.New("internal error")           // a panic or a broken provider: 500
 )
 
 // StatusClientClosedRequest is the status under which a call is recorded whose caller went away before the answer.

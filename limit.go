@@ -8,13 +8,13 @@ import (
 
 // Claim is what a call asks a Limiter for: who is asking, for which alias, and the most that it may consume.
 type Claim struct {
-	Caller     Caller
-	Alias      string
-	API        API
-	Tokens     int64               // estimated input plus the most output that may come; an estimate
-	WorstUSD   decimal.NullDecimal // what that would cost; not valid when there is no price
-	Unpriced   bool                // no candidate of the alias has a price
-	TraceID    string
+	Caller   Caller
+	Alias    string
+	API      API
+	Tokens   int64               // estimated input plus the most output that may come; an estimate
+	WorstUSD decimal.NullDecimal // what that would cost; not valid when there is no price
+	Unpriced bool                // no candidate of the alias has a price
+	TraceID  string
 }
 
 // Actual is what a call turned out to consume.

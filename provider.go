@@ -80,3 +80,13 @@ type Response struct {
 	// Record describes the call. The Client sets it; on a stream it is complete once the stream has ended.
 	Record *Record
 }
+
+// NewProvider makes any Handler a Provider, such as the Client of another gateway.
+func NewProvider(name string, h Handler) Provider { return namedHandler{h, name} }
+
+type namedHandler struct {
+	Handler
+	name string
+}
+
+func (n namedHandler) Name() string { return n.name }

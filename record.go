@@ -26,17 +26,17 @@ const (
 
 // AttemptInfo describes one attempt of a call. The costs of a call's attempts add up to the call's cost.
 type AttemptInfo struct {
-	Provider       string               `json:"provider"`
-	Model          string               `json:"model"`
-	KeyFingerprint string               `json:"key,omitzero"`
-	Outcome        Outcome              `json:"outcome"`
-	Status         int                  `json:"status,omitzero"` // the upstream's HTTP status
-	Latency        time.Duration        `json:"-"`
-	Milliseconds   int64                `json:"ms"`
-	Usage          *Usage               `json:"usage,omitzero"`
-	CostUSD        *decimal.Decimal     `json:"cost_usd,omitzero"`
-	AtRisk         bool                 `json:"at_risk,omitzero"` // may have cost money that nobody reported
-	Error          string               `json:"error,omitzero"`
+	Provider       string           `json:"provider"`
+	Model          string           `json:"model"`
+	KeyFingerprint string           `json:"key,omitzero"`
+	Outcome        Outcome          `json:"outcome"`
+	Status         int              `json:"status,omitzero"` // the upstream's HTTP status
+	Latency        time.Duration    `json:"-"`
+	Milliseconds   int64            `json:"ms"`
+	Usage          *Usage           `json:"usage,omitzero"`
+	CostUSD        *decimal.Decimal `json:"cost_usd,omitempty"`
+	AtRisk         bool             `json:"at_risk,omitzero"` // may have cost money that nobody reported
+	Error          string           `json:"error,omitzero"`
 }
 
 // Record says what happened to one call. Exactly one is made per call, when the answer is complete: for a stream, when

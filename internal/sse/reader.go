@@ -1,0 +1,272 @@
+// Package sse reads server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html) as language
+// model servers send them: thousands of small events, now and then one of many megabytes, and long silences that are
+// filled with comments and blank lines.
+//
+// Lines are framed here, each byte being looked at once, and comments, blank lines and fields other than data and event
+// never stay in memory. An event that is one data line is taken as it is; all others are interpreted by
+// github.com/tmaxmax/go-sse. One rule differs from the specification: a clean end of the stream ends the last line and
+// the last event, as some servers leave the closing blank line out.
+package sse
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/tmaxmax/go-sse"
+)
+
+// Event is one event with data. Those without are dropped, as the specification demands; so are those whose data is
+// empty, as they mean nothing on any interface of a language model.
+type Event struct {
+	Type string // the "event" field; empty when there is none
+	Data string // the "data" fields, joined by LF
+}
+
+// DefaultMaxEvent is the size up to which an event is read unless a Reader is told otherwise.
+const DefaultMaxEvent = 32 << 20
+
+// ErrTooLarge is the error of a Reader that met an event above its limit.
+var ErrTooLarge = errors.New("event too large")
+
+const (
+	minBuffer = 4 << 10  // the buffer of a stream of small events: as much as net/http hands out at once
+	maxIdle   = 64 << 10 // a larger buffer is given back when its event is done
+
+	maxEmptyReads = 100
+)
+
+var byteOrderMark = []byte("\xEF\xBB\xBF")
+
+// Reader reads events from a body. Next and Buffered must be called by one goroutine at a time; Close may be called at
+// any time by any.
+type Reader struct {
+	body io.ReadCloser
+	max  int
+
+	// The buffer holds, in this order: the kept lines of the event that is being collected (start to kept), the line
+	// that is being read (line to filled), and lines not yet looked at. Line ends are looked for from next on.
+	buf                     []byte
+	start, kept, line, next int
+	filled                  int
+	lines                   int // how many lines are kept
+	lf, cr                  finder
+	skipLF                  bool // the last line ended in CR: a LF that follows belongs to it
+	skipLine                bool // the line that is being read means nothing
+	begun                   bool // the place of a byte order mark is passed
+	err                     error
+
+	ahead    Event
+	hasAhead bool
+
+	closing sync.Once
+	closed  error
+}
+
+// NewReader returns a Reader over body, which it closes. maxEvent bounds the size of an event; 0 means DefaultMaxEvent.
+func NewReader(body io.ReadCloser, maxEvent int) *Reader {
+	if maxEvent <= 0 {
+		maxEvent = DefaultMaxEvent
+	}
+	return &Reader{body: body, max: maxEvent, lf: finder{char: '\n'}, cr: finder{char: '\r'}}
+}
+
+// Next returns the next event. It returns io.EOF after a clean end, ErrTooLarge for an event above the limit, and
+// otherwise the body's own error. After an error it keeps returning that error.
+func (r *Reader) Next() (Event, error) {
+	if r.hasAhead {
+		event := r.ahead
+		r.ahead, r.hasAhead = Event{}, false
+		return event, nil
+	}
+	for {
+		if event, ok := r.scan(); ok {
+			return event, nil
+		}
+		if r.err != nil {
+			r.buf, r.start, r.kept, r.line, r.next, r.filled = nil, 0, 0, 0, 0, 0
+			return Event{}, r.err
+		}
+		r.fill()
+	}
+}
+
+// Buffered reports whether Next will return without reading from the body.
+func (r *Reader) Buffered() bool {
+	if !r.hasAhead {
+		r.ahead, r.hasAhead = r.scan()
+	}
+	return r.hasAhead || r.err != nil
+}
+
+// Close closes the body, which makes a blocked Next return.
+func (r *Reader) Close() error {
+	r.closing.Do(func() { r.closed = r.body.Close() })
+	return r.closed
+}
+
+// scan returns the next event that is in the buffer as a whole.
+func (r *Reader) scan() (Event, bool) {
+	for {
+		end, ok := r.lineEnd()
+		if !ok {
+			return Event{}, false
+		}
+		line, skip := r.buf[r.line:end], r.skipLine
+		r.skipLine = false
+		switch {
+		case skip:
+		case len(line) == 0 && r.lines > 0:
+			event, ok := parse(r.buf[r.start:r.kept], r.lines)
+			r.lines, r.kept = 0, r.start
+			if ok {
+				r.line, r.next = end+1, end+1
+				return event, true
+			}
+		case !isDataOrEvent(line):
+		case r.lines == 0:
+			r.lines, r.start, r.kept = 1, r.line, end+1
+		default:
+			r.lines++
+			r.kept += copy(r.buf[r.kept:], r.buf[r.line:end+1])
+		}
+		r.line, r.next = end+1, end+1
+	}
+}
+
+// lineEnd returns the position of the character that ends the current line; false as long as it is not there. A LF
+// after a CR is skipped as the next line begins, as it may arrive much later.
+func (r *Reader) lineEnd() (int, bool) {
+	if !r.begin() {
+		return 0, false
+	}
+	if r.skipLF && r.line < r.filled {
+		if r.skipLF = false; r.buf[r.line] == '\n' {
+			r.line, r.next = r.line+1, r.line+1
+		}
+	}
+	end := min(r.lf.find(r.buf[:r.filled], r.next), r.cr.find(r.buf[:r.filled], r.next))
+	if end < r.filled {
+		r.skipLF = r.buf[end] == '\r'
+		return end, true
+	}
+	r.next = end
+	if r.skipLine = r.skipLine || r.line < end && !mayMatter(r.buf[r.line]); r.skipLine {
+		r.line = end
+	}
+	return 0, false
+}
+
+// begin skips a byte order mark at the very start. It is false as long as what is there may become one.
+func (r *Reader) begin() bool {
+	if r.begun {
+		return true
+	}
+	switch head := r.buf[:r.filled]; {
+	case bytes.HasPrefix(head, byteOrderMark):
+		r.line, r.next = len(byteOrderMark), len(byteOrderMark)
+	case bytes.HasPrefix(byteOrderMark, head) && r.err == nil:
+		return false
+	}
+	r.begun = true
+	return true
+}
+
+// fill reads once. A clean end closes the last line and the last event.
+func (r *Reader) fill() {
+	if r.used() > r.max {
+		r.err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.max)
+		return
+	}
+	for range maxEmptyReads {
+		r.makeRoom()
+		n, err := r.body.Read(r.buf[r.filled:])
+		r.filled += n
+		if errors.Is(err, io.EOF) {
+			r.buf = append(r.buf[:r.filled], "\n\n"...)
+			r.filled += 2
+		}
+		if r.err = err; err != nil || n > 0 {
+			return
+		}
+	}
+	r.err = io.ErrNoProgress
+}
+
+// used returns the size of the event that is being collected.
+func (r *Reader) used() int { return (r.kept - r.start) + (r.filled - r.line) }
+
+// makeRoom sees to it that something can be read: it moves what is there to the front, and lets the buffer grow with a
+// large event and shrink after it.
+func (r *Reader) makeRoom() {
+	used, size := r.used(), len(r.buf)
+	switch {
+	case size == 0:
+		size = minBuffer
+	case size > maxIdle && used <= minBuffer/2:
+		size = minBuffer
+	case r.filled < size:
+		return
+	case used > size/2:
+		size *= 2
+	}
+	buf := r.buf
+	if size != len(buf) {
+		buf = make([]byte, size)
+	}
+	kept := copy(buf, r.buf[r.start:r.kept])
+	filled := kept + copy(buf[kept:], r.buf[r.line:r.filled])
+	shift := r.line - kept
+	r.buf, r.start, r.kept, r.line, r.next, r.filled = buf, 0, kept, kept, r.next-shift, filled
+	r.lf.at, r.cr.at = max(r.lf.at-shift, 0), max(r.cr.at-shift, 0)
+}
+
+// finder looks for a character and remembers how far it has looked, so that no byte is looked at twice.
+type finder struct {
+	char byte
+	at   int // there is none between the last position asked for and here
+}
+
+// find returns the position of the first such character in b at or after from, or the length of b.
+func (f *finder) find(b []byte, from int) int {
+	f.at = max(f.at, from)
+	if f.at < len(b) && b[f.at] != f.char {
+		if i := bytes.IndexByte(b[f.at:], f.char); i >= 0 {
+			f.at += i
+		} else {
+			f.at = len(b)
+		}
+	}
+	return min(f.at, len(b))
+}
+
+// mayMatter reports whether a line that begins so may be a data or event field. Comments and other fields may not.
+func mayMatter(first byte) bool { return first == 'd' || first == 'e' }
+
+func isDataOrEvent(line []byte) bool {
+	name, _, _ := bytes.Cut(line[:min(len(line), len("event:"))], []byte(":"))
+	return string(name) == "data" || string(name) == "event"
+}
+
+// parse interprets the given number of data and event lines, each with the one character that ends it.
+func parse(lines []byte, n int) (Event, bool) {
+	if n == 1 {
+		data, _ := bytes.CutPrefix(lines[:len(lines)-1], []byte("data:"))
+		if len(data) == len(lines)-1 {
+			return Event{}, false // a type without data, or a data field without a colon and so without a value
+		}
+		if len(data) > 0 && data[0] == ' ' {
+			data = data[1:]
+		}
+		return Event{Data: string(data)}, len(data) > 0
+	}
+	// Two more line ends: the first one may be the second half of a CR LF.
+	whole := io.MultiReader(bytes.NewReader(lines), strings.NewReader("\n\n"))
+	for event, err := range sse.Read(whole, &sse.ReadConfig{MaxEventSize: len(lines) + 64}) {
+		return Event{Type: event.Type, Data: event.Data}, err == nil && event.Data != ""
+	}
+	return Event{}, false
+}

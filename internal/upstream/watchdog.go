@@ -1,0 +1,140 @@
+package upstream
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Timeouts bounds one attempt. A zero has no effect.
+type Timeouts struct {
+	Connect   time.Duration // until there is a connection
+	FirstByte time.Duration // from then on until the answer's headers; on a stream until its first output
+	Idle      time.Duration // between two reads of the answer after that
+	Total     time.Duration // the whole attempt
+}
+
+// phase is what an attempt is waiting for.
+type phase int32
+
+const (
+	connecting phase = iota
+	waiting          // for the headers, on a stream for the first output
+	receiving        // between two reads
+	ended
+)
+
+// timeout is the cause with which a watchdog ends an attempt.
+type timeout struct {
+	phase phase
+	total bool // the whole attempt took too long
+	after time.Duration
+}
+
+func (t *timeout) Error() string {
+	what := [...]string{"no connection", "no answer", "no further data", "not done"}[t.phase]
+	if t.total {
+		what = "not done"
+	}
+	return what + " within " + t.after.String()
+}
+
+// watchdog ends an attempt that takes too long. Reads only store the time; its one timer looks at it when it fires.
+type watchdog struct {
+	timeouts Timeouts
+	cancel   context.CancelCauseFunc
+	started  time.Time
+	active   atomic.Int64 // when something last happened, as time since started
+
+	mu    sync.Mutex
+	phase phase
+	fires time.Time // when timer fires; zero: it is stopped
+	timer *time.Timer
+}
+
+func newWatchdog(timeouts Timeouts, first phase, cancel context.CancelCauseFunc) *watchdog {
+	w := &watchdog{timeouts: timeouts, cancel: cancel, started: time.Now(), phase: first}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.arm(w.started)
+	return w
+}
+
+// touch notes that something has arrived.
+func (w *watchdog) touch() { w.active.Store(int64(time.Since(w.started))) }
+
+// enter begins a later phase. It is a no-op when that phase has begun already.
+func (w *watchdog) enter(p phase) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p <= w.phase {
+		return
+	}
+	w.phase = p
+	w.touch()
+	w.arm(time.Now())
+}
+
+// deadline returns when the attempt has taken too long, and why; zero for never. The caller holds mu.
+func (w *watchdog) deadline() (time.Time, *timeout) {
+	var limit time.Duration
+	switch w.phase {
+	case connecting:
+		limit = w.timeouts.Connect
+	case waiting:
+		limit = w.timeouts.FirstByte
+	case receiving:
+		limit = w.timeouts.Idle
+	case ended:
+		return time.Time{}, nil
+	}
+	var at time.Time
+	var why *timeout
+	if limit > 0 {
+		at = w.started.Add(time.Duration(w.active.Load()) + limit)
+		why = &timeout{phase: w.phase, after: limit}
+	}
+	if total := w.timeouts.Total; total > 0 && (at.IsZero() || w.started.Add(total).Before(at)) {
+		at = w.started.Add(total)
+		why = &timeout{phase: w.phase, total: true, after: total}
+	}
+	return at, why
+}
+
+// arm sees to it that the timer fires no later than the deadline. The caller holds mu.
+func (w *watchdog) arm(now time.Time) {
+	at, _ := w.deadline()
+	switch {
+	case at.IsZero():
+		if w.timer != nil {
+			w.timer.Stop()
+		}
+		w.fires = time.Time{}
+	case w.timer == nil:
+		w.fires = at
+		w.timer = time.AfterFunc(at.Sub(now), w.fire)
+	case w.fires.IsZero() || at.Before(w.fires):
+		w.fires = at
+		w.timer.Reset(at.Sub(now))
+	}
+}
+
+func (w *watchdog) fire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fires = time.Time{}
+	at, why := w.deadline()
+	if at.IsZero() {
+		return
+	}
+	now := time.Now()
+	if at.After(now) {
+		w.arm(now)
+		return
+	}
+	w.phase = ended
+	w.cancel(why)
+}
+
+func (w *watchdog) stop() { w.enter(ended) }
