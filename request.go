@@ -112,7 +112,7 @@ func invalidJSON(err error) *Error {
 	e.Err = err
 	var syntax *jsonpatch.SyntaxError
 	if errors.As(err, &syntax) && syntax.Path != "" {
-		e.Param = syntax.Path
+		e.Param = pointerPath(jsontext.Pointer(syntax.Path))
 	}
 	return e
 }

@@ -86,9 +86,7 @@ func diagnose(doc []byte) *SyntaxError {
 	d := jsontext.NewDecoder(bytes.NewReader(doc))
 	_, err := d.ReadValue()
 	if err == nil {
-		if _, err = d.ReadToken(); err == nil || errors.Is(err, io.EOF) {
-			return &SyntaxError{Offset: d.InputOffset(), Message: "there is more than one JSON value"}
-		}
+		return &SyntaxError{Offset: d.InputOffset(), Message: "there is something behind the JSON value"}
 	}
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
