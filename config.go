@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -176,8 +177,8 @@ func (r SecretRef) String() string {
 	return redacted
 }
 
-// GoString returns the same as String.
-func (r SecretRef) GoString() string { return r.String() }
+// Format writes what String returns, whatever the verb.
+func (r SecretRef) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.String()) }
 
 // MarshalText returns the same as String.
 func (r SecretRef) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
@@ -261,7 +262,7 @@ func ParseConfig(text []byte) (Config, error) {
 	}
 	var config Config
 	if err := json.Unmarshal(expanded, &config); err != nil {
-		problems.add("", "%s", err)
+		problems.addf("", "%s", err)
 		return Config{}, problems
 	}
 	if err := config.Validate(); err != nil {

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -122,7 +121,7 @@ server.max_body: must be larger than 0`,
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(test.want, strings.TrimPrefix(err.Error(), ": ")); diff != "" {
+			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})

@@ -20,7 +20,7 @@ import (
 // expandDocument returns the JSON document with ${NAME}, ${NAME:-default} and $$ replaced in its string values, once.
 func expandDocument(text []byte, lookup func(string) (string, bool), problems *Problems) []byte {
 	if _, err := jsonpatch.Parse(text); err != nil {
-		problems.add("", "not a valid JSON document: %s", err)
+		problems.addf("", "not a valid JSON document: %s", err)
 		return nil
 	}
 	var out bytes.Buffer
@@ -35,12 +35,12 @@ func expandDocument(text []byte, lookup func(string) (string, bool), problems *P
 		if token.Kind() == '"' && !isName && strings.Contains(token.String(), "$") {
 			expanded, err := expand(token.String(), lookup)
 			if err != nil {
-				problems.add(pointerPath(in.StackPointer()), "%s", err)
+				problems.addf(pointerPath(in.StackPointer()), "%s", err)
 			}
 			token = jsontext.String(expanded)
 		}
 		if err := enc.WriteToken(token); err != nil {
-			problems.add(pointerPath(in.StackPointer()), "%s", err)
+			problems.addf(pointerPath(in.StackPointer()), "%s", err)
 			return nil
 		}
 	}
@@ -125,7 +125,7 @@ func checkValue(value jsontext.Value, t reflect.Type, path string, problems *Pro
 		checkLeaf(value, t, path, problems) // a decimal
 	case t.Kind() == reflect.Struct:
 		if value.Kind() != '{' {
-			problems.add(path, "must be an object, not %s", kindWord(value))
+			problems.addf(path, "must be an object, not %s", kindWord(value))
 			return
 		}
 		jsonpatch.EachMember(value, func(name, v jsontext.Value) bool {
@@ -134,7 +134,7 @@ func checkValue(value jsontext.Value, t reflect.Type, path string, problems *Pro
 		})
 	case t.Kind() == reflect.Slice:
 		if value.Kind() != '[' {
-			problems.add(path, "must be a list, not %s", kindWord(value))
+			problems.addf(path, "must be a list, not %s", kindWord(value))
 			return
 		}
 		i := 0
@@ -145,7 +145,7 @@ func checkValue(value jsontext.Value, t reflect.Type, path string, problems *Pro
 		})
 	default:
 		if value.Kind() != '{' {
-			problems.add(path, "must be an object, not %s", kindWord(value))
+			problems.addf(path, "must be an object, not %s", kindWord(value))
 			return
 		}
 		jsonpatch.EachMember(value, func(name, v jsontext.Value) bool {
@@ -169,10 +169,10 @@ func checkMember(t reflect.Type, name, value jsontext.Value, path string, proble
 		known = append(known, member)
 	}
 	if slices.Contains(planned, withoutIndices(at)) {
-		problems.add(at, "is not supported by this version of the gateway; remove it")
+		problems.addf(at, "is not supported by this version of the gateway; remove it")
 		return
 	}
-	problems.add(at, "unknown member%s; known are %s", suggestion(key, known), strings.Join(known, ", "))
+	problems.addf(at, "unknown member%s; known are %s", suggestion(key, known), strings.Join(known, ", "))
 }
 
 // memberName returns the text of a name as it stands between its quotes.
@@ -187,7 +187,7 @@ func memberName(raw jsontext.Value) string {
 func checkLeaf(value jsontext.Value, t reflect.Type, path string, problems *Problems) {
 	target := reflect.New(t)
 	if err := json.Unmarshal(value, target.Interface()); err != nil {
-		problems.add(path, "%s", leafError(value, t, err))
+		problems.addf(path, "%s", leafError(value, t, err))
 	}
 }
 
@@ -300,12 +300,12 @@ func (c Config) Validate() error {
 	var problems Problems
 	if c.Listen != "" {
 		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-			problems.add("listen", "must be host:port, such as 127.0.0.1:9000: %s", err)
+			problems.addf("listen", "must be host:port, such as 127.0.0.1:9000: %s", err)
 		}
 	}
 	for i, key := range c.Master.Keys {
 		if _, err := key.Resolve(); err != nil {
-			problems.add(fmt.Sprintf("master.keys[%d]", i), "%s", err)
+			problems.addf(fmt.Sprintf("master.keys[%d]", i), "%s", err)
 		}
 	}
 	names := map[string]bool{}
@@ -326,7 +326,7 @@ func (c Config) Validate() error {
 	notNegative(&problems, "queue.max_waiting", c.Queue.MaxWaiting)
 	notNegative(&problems, "server.max_connections", c.Server.MaxConnections)
 	if size := c.Server.MaxBody; size != nil && *size == 0 {
-		problems.add("server.max_body", "must be larger than 0")
+		problems.addf("server.max_body", "must be larger than 0")
 	}
 	return problems.err()
 }
@@ -334,36 +334,36 @@ func (c Config) Validate() error {
 func (p ProviderConfig) validate(at string, names map[string]bool, problems *Problems) {
 	switch {
 	case p.Name == "":
-		problems.add(at+".name", "a provider needs a name")
+		problems.addf(at+".name", "a provider needs a name")
 	case names[p.Name]:
-		problems.add(at+".name", "there are two providers %q", p.Name)
+		problems.addf(at+".name", "there are two providers %q", p.Name)
 	}
 	names[p.Name] = true
 	if p.Type == "" {
-		problems.add(at+".type", "a provider needs a type, such as openai")
+		problems.addf(at+".type", "a provider needs a type, such as openai")
 	}
 	if p.MaxConcurrency < 0 {
-		problems.add(at+".max_concurrency", "must not be negative: %d", p.MaxConcurrency)
+		problems.addf(at+".max_concurrency", "must not be negative: %d", p.MaxConcurrency)
 	}
 	for i, key := range p.Keys {
 		if _, err := key.Resolve(); err != nil {
-			problems.add(fmt.Sprintf("%s.keys[%d]", at, i), "%s", err)
+			problems.addf(fmt.Sprintf("%s.keys[%d]", at, i), "%s", err)
 		}
 	}
 }
 
 func (m ModelConfig) validate(at string, providers, aliases map[string]bool, problems *Problems) {
 	if m.Alias != "" && aliases[m.Alias] {
-		problems.add(at+".alias", "there are two aliases %q", m.Alias)
+		problems.addf(at+".alias", "there are two aliases %q", m.Alias)
 	}
 	aliases[m.Alias] = true
 	problems.join(at, m.alias().validate(at, func(name string) bool { return providers[name] }))
 	switch m.Strategy {
 	case "", "failover":
 	case "weighted", "round_robin", "least_busy", "latency", "cost", "capability":
-		problems.add(at+".strategy", "%q is not supported by this version of the gateway; use failover", m.Strategy)
+		problems.addf(at+".strategy", "%q is not supported by this version of the gateway; use failover", m.Strategy)
 	default:
-		problems.add(at+".strategy", "unknown strategy %q; known is failover", m.Strategy)
+		problems.addf(at+".strategy", "unknown strategy %q; known is failover", m.Strategy)
 	}
 	if m.Retry == nil {
 		return
@@ -373,45 +373,45 @@ func (m ModelConfig) validate(at string, providers, aliases map[string]bool, pro
 		oneOf(problems, fmt.Sprintf("%s.retry.on[%d]", at, i), on, "connect", "rate_limit", "http_5xx", "timeout")
 	}
 	if b := m.Retry.Backoff; b != nil && b.Jitter != nil && !(*b.Jitter >= 0 && *b.Jitter <= 1) {
-		problems.add(at+".retry.backoff.jitter", "must be from 0 to 1: %v", *b.Jitter)
+		problems.addf(at+".retry.backoff.jitter", "must be from 0 to 1: %v", *b.Jitter)
 	}
 }
 
 func (k KeyConfig) validate(at string, names map[string]bool, problems *Problems) {
 	switch {
 	case k.Name == "":
-		problems.add(at+".name", "a key needs a name")
+		problems.addf(at+".name", "a key needs a name")
 	case names[k.Name]:
-		problems.add(at+".name", "there are two keys %q", k.Name)
+		problems.addf(at+".name", "there are two keys %q", k.Name)
 	}
 	names[k.Name] = true
 	switch {
 	case k.Secret.IsZero() && k.Hash == "":
-		problems.add(at, "a key needs secret or hash")
+		problems.addf(at, "a key needs secret or hash")
 	case !k.Secret.IsZero() && k.Hash != "":
-		problems.add(at, "a key has either secret or hash, not both")
+		problems.addf(at, "a key has either secret or hash, not both")
 	case k.Hash != "":
 		digest, ok := strings.CutPrefix(k.Hash, "sha256:")
 		if raw, err := hex.DecodeString(digest); !ok || err != nil || len(raw) != 32 {
-			problems.add(at+".hash", "must be sha256: and 64 hexadecimal digits")
+			problems.addf(at+".hash", "must be sha256: and 64 hexadecimal digits")
 		}
 	default:
 		if _, err := k.Secret.Resolve(); err != nil {
-			problems.add(at+".secret", "%s", err)
+			problems.addf(at+".secret", "%s", err)
 		}
 	}
 }
 
 func oneOf(problems *Problems, at, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
-		problems.add(at, "unknown value %q; known are %s", value,
+		problems.addf(at, "unknown value %q; known are %s", value,
 			strings.Join(slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return s == "" }), ", "))
 	}
 }
 
 func notNegative(problems *Problems, at string, n *int) {
 	if n != nil && *n < 0 {
-		problems.add(at, "must not be negative: %d", *n)
+		problems.addf(at, "must not be negative: %d", *n)
 	}
 }
 

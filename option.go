@@ -117,11 +117,11 @@ func New(options ...Option) (*Client, error) {
 		at := fmt.Sprintf("providers[%d].name", i)
 		switch {
 		case p == nil:
-			problems.add(at, "the provider is nil")
+			problems.addf(at, "the provider is nil")
 		case p.Name() == "":
-			problems.add(at, "a provider needs a name")
+			problems.addf(at, "a provider needs a name")
 		case providers[p.Name()] != nil:
-			problems.add(at, "there are two providers %q", p.Name())
+			problems.addf(at, "there are two providers %q", p.Name())
 		default:
 			providers[p.Name()] = newUpstream(p, s.maxWait, s.maxWaiting)
 		}
@@ -131,16 +131,16 @@ func New(options ...Option) (*Client, error) {
 		at := fmt.Sprintf("models[%d]", i)
 		problems.join(at, alias.validate(at, known))
 		if c.routes[alias.Name] != nil {
-			problems.add(at+".alias", "there are two aliases %q", alias.Name)
+			problems.addf(at+".alias", "there are two aliases %q", alias.Name)
 		}
 		c.routes[alias.Name] = newRoute(alias, providers, s.maxWait, s.maxWaiting)
 		c.aliases = append(c.aliases, alias.Name)
 	}
 	if s.maxWait < 0 || s.maxWaiting < 0 {
-		problems.add("queue", "max_wait and max_waiting must not be negative")
+		problems.addf("queue", "max_wait and max_waiting must not be negative")
 	}
 	if s.logger == nil {
-		problems.add("log", "the logger is nil")
+		problems.addf("log", "the logger is nil")
 	}
 	if err := problems.err(); err != nil {
 		closeAll(s.providers)

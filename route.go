@@ -52,31 +52,31 @@ func (Failover) Order(_ *Request, healthy []*Candidate) []*Candidate { return he
 func (a Alias) validate(path string, provider func(name string) bool) error {
 	var problems Problems
 	if a.Name == "" {
-		problems.add(path+".alias", "an alias needs a name")
+		problems.addf(path+".alias", "an alias needs a name")
 	}
 	if len(a.Candidates) == 0 {
-		problems.add(path+".candidates", "alias %q needs at least one candidate", a.Name)
+		problems.addf(path+".candidates", "alias %q needs at least one candidate", a.Name)
 	}
 	if a.MaxConcurrency < 0 {
-		problems.add(path+".max_concurrency", "must not be negative: %d", a.MaxConcurrency)
+		problems.addf(path+".max_concurrency", "must not be negative: %d", a.MaxConcurrency)
 	}
 	for i, c := range a.Candidates {
 		at := fmt.Sprintf("%s.candidates[%d]", path, i)
 		switch {
 		case c.Provider == "":
-			problems.add(at+".provider", "a candidate needs a provider")
+			problems.addf(at+".provider", "a candidate needs a provider")
 		case !provider(c.Provider):
-			problems.add(at+".provider", "there is no provider %q", c.Provider)
+			problems.addf(at+".provider", "there is no provider %q", c.Provider)
 		}
 		if c.Model == "" {
-			problems.add(at+".model", "a candidate needs the model's name at the provider")
+			problems.addf(at+".model", "a candidate needs the model's name at the provider")
 		}
 		if c.MaxConcurrency < 0 {
-			problems.add(at+".max_concurrency", "must not be negative: %d", c.MaxConcurrency)
+			problems.addf(at+".max_concurrency", "must not be negative: %d", c.MaxConcurrency)
 		}
 		if c.Price != nil {
 			if err := c.Price.Validate(); err != nil {
-				problems.add(at+".price", "%s", err)
+				problems.addf(at+".price", "%s", err)
 			}
 		}
 	}
@@ -99,12 +99,15 @@ func (p Problems) Error() string {
 		if i > 0 {
 			text += "\n"
 		}
-		text += problem.Path + ": " + problem.Message
+		if problem.Path != "" {
+			text += problem.Path + ": "
+		}
+		text += problem.Message
 	}
 	return text
 }
 
-func (p *Problems) add(path, format string, args ...any) {
+func (p *Problems) addf(path, format string, args ...any) {
 	*p = append(*p, Problem{path, fmt.Sprintf(format, args...)})
 }
 
@@ -116,7 +119,7 @@ func (p *Problems) join(path string, err error) {
 	case errors.As(err, &more):
 		*p = append(*p, more...)
 	default:
-		p.add(path, "%s", err)
+		p.addf(path, "%s", err)
 	}
 }
 

@@ -3,6 +3,8 @@ package gateway
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io"
 	"log/slog"
 )
 
@@ -32,8 +34,8 @@ const redacted = "***"
 // String returns ***.
 func (s Secret) String() string { return redacted }
 
-// GoString returns ***.
-func (s Secret) GoString() string { return redacted }
+// Format writes ***, whatever the verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // MarshalText returns ***.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }

@@ -1,0 +1,214 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/gatewright/gateway"
+)
+
+// chunk is what one event of a stream says.
+type chunk struct {
+	hasChoices  bool // there is a choice in it
+	output      bool
+	outputBytes int
+	finished    bool
+	usage       string // the raw report; "" if there is none
+	err         string // the raw "error" member; "" if there is none
+	failed      bool   // the chunk is an error in another form: an answer of a server that has no "error" member
+
+	// Where a "usage":null stands, to be cut out with one comma; both 0 if there is none.
+	cutFrom, cutTo int
+}
+
+// readChunk reads a chunk. It is false when data is not a JSON object.
+func readChunk(data string) (c chunk, ok bool) {
+	s := scanner{text: data}
+	if s.space() != '{' {
+		return c, false
+	}
+	known := false
+	comma := 0 // where the comma before the member stands
+	for more := s.open('{'); more; more = s.more('{') {
+		s.space()
+		start := s.pos
+		switch name := s.name(); name {
+		case "choices":
+			known = true
+			c.choices(&s)
+		case "usage":
+			known = true
+			if usage := s.skip(); usage != "null" {
+				c.usage = usage
+			} else if comma > 0 {
+				c.cutFrom, c.cutTo = comma, s.pos
+			} else if s.space() == ',' {
+				c.cutFrom, c.cutTo = start, s.pos+1
+			}
+		case "error":
+			if value := s.skip(); isSet(value) {
+				c.err = value
+			}
+		case "x_groq":
+			known = true
+			c.groq(&s)
+		case "base_resp":
+			if baseFailed(s.skip()) {
+				c.failed = true
+			}
+		case "object":
+			known = true
+			if s.skip() == `"error"` {
+				c.failed = true
+			}
+		default:
+			s.skip()
+		}
+		if s.space() == ',' {
+			comma = s.pos
+		}
+	}
+	if s.bad || s.space() != 0 {
+		return c, false
+	}
+	if !known && c.err == "" {
+		c.failed = c.failed || isBareError(data)
+	}
+	return c, true
+}
+
+func (c *chunk) choices(s *scanner) {
+	for more := s.open('['); more; more = s.more('[') {
+		c.hasChoices = true
+		for more := s.open('{'); more; more = s.more('{') {
+			switch s.name() {
+			case "delta", "message":
+				c.delta(s)
+			case "text":
+				c.add(s.skip())
+			case "finish_reason":
+				if reason := s.skip(); len(reason) > 2 && reason[0] == '"' {
+					c.finished = true
+				}
+			case "usage": // Moonshot
+				if usage := s.skip(); usage != "null" && c.usage == "" {
+					c.usage = usage
+				}
+			default:
+				s.skip()
+			}
+		}
+	}
+}
+
+func (c *chunk) delta(s *scanner) {
+	reasoning := 0 // the same text may come under several names
+	for more := s.open('{'); more; more = s.more('{') {
+		switch s.name() {
+		case "content", "refusal":
+			c.add(s.skip())
+		case "reasoning", "reasoning_content", "reasoning_details":
+			value := s.skip()
+			c.output = c.output || isSet(value)
+			reasoning = max(reasoning, contentSize(value))
+		case "tool_calls":
+			c.toolCalls(s)
+		case "function_call":
+			c.function(s)
+		case "audio":
+			c.output = isSet(s.skip()) || c.output
+		default:
+			s.skip()
+		}
+	}
+	c.outputBytes += reasoning
+}
+
+// add counts a value as output unless it says nothing.
+func (c *chunk) add(value string) {
+	if isSet(value) {
+		c.output = true
+		c.outputBytes += contentSize(value)
+	}
+}
+
+func (c *chunk) toolCalls(s *scanner) {
+	for more := s.open('['); more; more = s.more('[') {
+		c.output = true
+		for more := s.open('{'); more; more = s.more('{') {
+			switch s.name() {
+			case "function", "custom":
+				c.function(s)
+			default:
+				s.skip()
+			}
+		}
+	}
+}
+
+func (c *chunk) function(s *scanner) {
+	for more := s.open('{'); more; more = s.more('{') {
+		switch s.name() {
+		case "name", "arguments", "input":
+			c.add(s.skip())
+		default:
+			s.skip()
+		}
+	}
+}
+
+func (c *chunk) groq(s *scanner) {
+	for more := s.open('{'); more; more = s.more('{') {
+		switch s.name() {
+		case "usage":
+			if usage := s.skip(); usage != "null" && c.usage == "" {
+				c.usage = usage
+			}
+		case "error":
+			if value := s.skip(); isSet(value) && c.err == "" {
+				c.err = value
+			}
+		default:
+			s.skip()
+		}
+	}
+}
+
+// contentSize returns the length of the text of a string, or of an array of parts, where it is as good as that of the
+// array.
+func contentSize(value string) int {
+	if strings.HasPrefix(value, "[") || strings.HasPrefix(value, "{") {
+		return len(value)
+	}
+	return textSize(value)
+}
+
+// withoutNullUsage returns data without its "usage":null.
+func (c *chunk) withoutNullUsage(data string) string {
+	if c.cutTo == 0 {
+		return data
+	}
+	return data[:c.cutFrom] + data[c.cutTo:]
+}
+
+// event is what the gateway makes of the chunk.
+func (c *chunk) event(data string, wantsUsage bool) gateway.Event {
+	event := gateway.Event{Data: data, Output: c.output, OutputBytes: c.outputBytes, Finished: c.finished}
+	if c.usage != "" {
+		event.Usage = parseUsage(c.usage)
+	}
+	if !wantsUsage {
+		event.Data = c.withoutNullUsage(data)
+		event.Hidden = event.Usage != nil && !c.hasChoices
+	}
+	return event
+}
+
+// isLiveness reports whether data only says that the server is alive.
+func isLiveness(data string) bool {
+	switch data[0] {
+	case '{', '[', '"':
+		return data == "{}"
+	}
+	trimmed := strings.TrimSpace(data)
+	return trimmed == "" || trimmed[0] == ':' || trimmed == "null" || trimmed == "{}"
+}
