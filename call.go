@@ -15,8 +15,8 @@ import (
 type call struct {
 	client *Client
 	req    *Request
-	route  *route // nil until the alias is resolved
-	ctx    context.Context
+	route  *route          // nil until the alias is resolved
+	ctx    context.Context //nolint:containedctx // a call is a context's whole life: Close cancels it from outside
 	cancel context.CancelCauseFunc
 	began  time.Time
 
@@ -48,7 +48,8 @@ type callKey struct{}
 
 // callContext carries the call to dispatch, through the middlewares.
 type callContext struct {
-	context.Context
+	context.Context //nolint:containedctx // it is a context
+
 	call *call
 }
 
@@ -87,6 +88,7 @@ func (c *call) streaming(res *Response) *Response {
 // finishingReader finishes the call when a stream ends that did not come from dispatch.
 type finishingReader struct {
 	EventReader
+
 	call *call
 }
 

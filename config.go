@@ -208,6 +208,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // ByteSize is a number of bytes that reads and writes as text: 512KiB, 32MiB, 1GB, 4096.
 type ByteSize int64
 
+//nolint:gochecknoglobals // a table that never changes
 var byteUnits = [...]struct {
 	suffix string
 	bytes  int64

@@ -224,7 +224,7 @@ func (c *Client) attempt(ctx context.Context, a *admitted, t *target, req *Reque
 		return res, nil
 	}
 	defer t.release()
-	c.succeeded(a, t, req, info, began, res.Usage)
+	c.succeeded(a, t, info, began, res.Usage)
 	return res, nil
 }
 
@@ -339,7 +339,7 @@ func (c *Client) failed(
 }
 
 // succeeded notes an attempt that was answered in full.
-func (c *Client) succeeded(a *admitted, t *target, req *Request, info AttemptInfo, began time.Time, usage *Usage) {
+func (c *Client) succeeded(a *admitted, t *target, info AttemptInfo, began time.Time, usage *Usage) {
 	info.Outcome = OutcomeSuccess
 	info.Latency = time.Since(began)
 	info.Milliseconds = info.Latency.Milliseconds()

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -123,7 +124,7 @@ func New(options ...Option) (*Client, error) {
 		case providers[p.Name()] != nil:
 			problems.addf(at, "there are two providers %q", p.Name())
 		default:
-			providers[p.Name()] = newUpstream(p, s.maxWait, s.maxWaiting)
+			providers[p.Name()] = newUpstream(p, s.maxWaiting)
 		}
 	}
 	known := func(name string) bool { return failed || providers[name] != nil }
@@ -147,8 +148,8 @@ func New(options ...Option) (*Client, error) {
 		return nil, err
 	}
 	c.handler = HandlerFunc(c.dispatch)
-	for i := len(s.middlewares) - 1; i >= 0; i-- {
-		c.handler = s.middlewares[i](c.handler)
+	for _, middleware := range slices.Backward(s.middlewares) {
+		c.handler = middleware(c.handler)
 	}
 	return c, nil
 }

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"errors"
-	"github.com/go-json-experiment/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -104,7 +104,7 @@ func newClient(t *testing.T, options ...gateway.Option) *gateway.Client {
 		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := client.Close(context.Background()); err != nil {
+		if err := client.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
@@ -529,7 +529,7 @@ func TestStreamEndsOnce(t *testing.T) {
 			}
 		}
 	}
-	var outcomes []string
+	outcomes := make([]string, 0, 4)
 	for _, r := range rec.all() {
 		outcomes = append(outcomes, r.Outcome.String())
 	}

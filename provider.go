@@ -86,6 +86,7 @@ func NewProvider(name string, h Handler) Provider { return namedHandler{h, name}
 
 type namedHandler struct {
 	Handler
+
 	name string
 }
 

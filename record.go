@@ -93,6 +93,7 @@ func (l logRecorder) Record(ctx context.Context, r *Record) {
 	switch r.Outcome {
 	case OutcomeNotSent, OutcomeRefused, OutcomeUnknown, OutcomeInterrupted:
 		level = slog.LevelWarn
+	default:
 	}
 	if !l.logger.Enabled(ctx, level) {
 		return

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -86,7 +87,10 @@ func TestRecorderThatPanicsHurtsNobody(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	called := false
-	p := provider{"one", func(context.Context, *gateway.Request) (*gateway.Response, error) { called = true; return nil, nil }}
+	p := provider{"one", func(context.Context, *gateway.Request) (*gateway.Response, error) {
+		called = true
+		return nil, errors.New("called")
+	}}
 	a := alias(candidate("one"), gateway.Candidate{Provider: "one", Model: "unpriced", MaxOutput: 1000})
 	a.MaxConcurrency = 7
 	client := newClient(t, gateway.WithProvider(p), gateway.WithAlias(a), gateway.WithUnpriced(gateway.UnpricedRefuse))

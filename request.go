@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 
@@ -110,8 +111,7 @@ func invalidJSON(err error) *Error {
 	e := invalidParam("", "the request body is not a valid JSON document: "+err.Error())
 	e.Code = "invalid_json"
 	e.Err = err
-	var syntax *jsonpatch.SyntaxError
-	if errors.As(err, &syntax) && syntax.Path != "" {
+	if syntax, ok := errors.AsType[*jsonpatch.SyntaxError](err); ok && syntax.Path != "" {
 		e.Param = pointerPath(jsontext.Pointer(syntax.Path))
 	}
 	return e
@@ -122,18 +122,9 @@ func unquote(raw jsontext.Value) (string, bool) {
 	if raw.Kind() != '"' {
 		return "", false
 	}
-	if plain := raw[1 : len(raw)-1]; !containsBackslash(plain) {
+	if plain := raw[1 : len(raw)-1]; bytes.IndexByte(plain, '\\') < 0 {
 		return string(plain), true
 	}
 	text, err := jsontext.AppendUnquote(nil, raw)
 	return string(text), err == nil
-}
-
-func containsBackslash(b []byte) bool {
-	for _, c := range b {
-		if c == '\\' {
-			return true
-		}
-	}
-	return false
 }

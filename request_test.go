@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gatewright/gateway"

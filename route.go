@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Alias is a model name that callers use, and what stands behind it. Callers never see anything else.
@@ -90,21 +91,18 @@ type Problem struct {
 }
 
 // Problems is everything that is wrong with a set-up, found at once. It is an error.
-type Problems []Problem
+type Problems []Problem //nolint:errname,recvcheck // it reads as what it is; only the collector has a pointer
 
 // Error lists the problems, one a line.
 func (p Problems) Error() string {
-	text := ""
+	lines := make([]string, len(p))
 	for i, problem := range p {
-		if i > 0 {
-			text += "\n"
-		}
+		lines[i] = problem.Message
 		if problem.Path != "" {
-			text += problem.Path + ": "
+			lines[i] = problem.Path + ": " + problem.Message
 		}
-		text += problem.Message
 	}
-	return text
+	return strings.Join(lines, "\n")
 }
 
 func (p *Problems) addf(path, format string, args ...any) {

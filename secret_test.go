@@ -30,7 +30,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 	out.Write(document)
 	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "secret", secret, "ref", ref, "holder", holder{secret, ref})
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "secret", secret, "ref", ref, "holder", holder{secret, ref})
-	fmt.Fprint(&out, fmt.Errorf("wrapped: %v %w", secret, &gateway.Error{Message: fmt.Sprint(ref)}))
+	fmt.Fprint(&out, fmt.Errorf("wrapped: %v %w", secret, &gateway.Error{Message: ref.String()}))
 	hex := fmt.Sprintf("%x", text)
 	for _, leak := range []string{"SECRETVALUE", hex, strings.ToUpper(hex), "83 69 67"} {
 		if strings.Contains(out.String(), leak) {

@@ -99,6 +99,7 @@ func (s *aliasStats) end(r *Record) {
 		s.sums.CompletionTokens += r.Usage.CompletionTokens()
 	case UsageEstimated:
 		s.sums.EstimatedTokens += r.Usage.PromptTokens() + r.Usage.CompletionTokens()
+	case UsageMissing:
 	}
 	if r.CostUSD != nil {
 		s.cost = s.cost.Add(*r.CostUSD)

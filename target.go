@@ -23,7 +23,7 @@ type upstream struct {
 	slots    *slots.Pool
 }
 
-func newUpstream(p Provider, maxWait time.Duration, maxWaiting int) *upstream {
+func newUpstream(p Provider, maxWaiting int) *upstream {
 	u := &upstream{provider: p}
 	if b, ok := p.(Bounded); ok {
 		u.slots = slots.New(b.MaxConcurrency(), maxWaiting)
@@ -119,6 +119,7 @@ func (t *target) count(o Outcome) {
 	switch o {
 	case OutcomeNotSent, OutcomeRefused, OutcomeUnknown, OutcomeInterrupted:
 		t.errors.Add(1)
+	default:
 	}
 }
 

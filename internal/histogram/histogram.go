@@ -88,7 +88,7 @@ func (h *Histogram) Quantiles(qs ...float64) []time.Duration {
 		return result
 	}
 	next, seen := 0, uint64(0)
-	for i, n := range counts {
+	for i, n := range &counts {
 		seen += n
 		for next < len(qs) && n > 0 && seen >= uint64(max(1, math.Ceil(qs[next]*float64(total)))) {
 			result[next] = value(i)

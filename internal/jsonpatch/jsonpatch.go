@@ -88,8 +88,7 @@ func diagnose(doc []byte) *SyntaxError {
 	if err == nil {
 		return &SyntaxError{Offset: d.InputOffset(), Message: "there is something behind the JSON value"}
 	}
-	var syntactic *jsontext.SyntacticError
-	if errors.As(err, &syntactic) {
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		message := "malformed JSON"
 		if syntactic.Err != nil {
 			message = syntactic.Err.Error()

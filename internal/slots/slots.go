@@ -106,7 +106,8 @@ func (p *Pool) Release() {
 
 func (p *Pool) release() {
 	if next := p.waiters.Front(); next != nil {
-		close(p.waiters.Remove(next).(chan struct{})) // the slot stays in use, by the next in line
+		p.waiters.Remove(next)
+		close(next.Value.(chan struct{})) //nolint:forcetypeassert // nothing else is in the list; the slot passes to the next
 		return
 	}
 	if p.inUse == 0 {

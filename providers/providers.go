@@ -1,0 +1,73 @@
+// Package providers makes providers from their configuration.
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/gatewright/gateway"
+	"github.com/gatewright/gateway/providers/echo"
+	"github.com/gatewright/gateway/providers/openai"
+)
+
+// Open makes the provider that c describes. Secrets are resolved now, so an error may name a variable or a file.
+func Open(c gateway.ProviderConfig) (gateway.Provider, error) {
+	switch c.Type {
+	case "echo":
+		return echo.New(c.Name), nil
+	case "openai":
+		return openOpenAI(c)
+	case "azure", "anthropic", "gemini", "ollama", "bedrock", "vertex":
+		return nil, fmt.Errorf("provider %q: the type %q is not supported by this version", c.Name, c.Type)
+	default:
+		return nil, fmt.Errorf("provider %q: unknown type %q: must be openai or echo", c.Name, c.Type)
+	}
+}
+
+func openOpenAI(c gateway.ProviderConfig) (gateway.Provider, error) {
+	config := openai.Config{
+		Name: c.Name, BaseURL: c.BaseURL, MaxConcurrency: c.MaxConcurrency, Quirks: c.Quirks,
+		Timeouts: openai.Timeouts{
+			Connect: timeout(c.Timeouts.Connect), FirstByte: timeout(c.Timeouts.FirstByte),
+			Idle: timeout(c.Timeouts.Idle), Total: timeout(c.Timeouts.Total),
+		},
+	}
+	for i, ref := range c.Keys {
+		secret, err := ref.Resolve()
+		if err != nil {
+			return nil, fmt.Errorf("provider %q: keys[%d]: %w", c.Name, i, err)
+		}
+		config.Keys = append(config.Keys, secret)
+	}
+	if len(c.Headers) > 0 {
+		config.Header = make(http.Header, len(c.Headers))
+		for name, value := range c.Headers {
+			config.Header.Set(name, value)
+		}
+	}
+	if c.Proxy != "" {
+		proxy, err := url.Parse(c.Proxy)
+		if err != nil {
+			return nil, fmt.Errorf("provider %q: proxy: %w", c.Name, errProxy)
+		}
+		config.Proxy = proxy
+	}
+	return openai.New(config)
+}
+
+var errProxy = errors.New("is not a URL such as http://proxy:3128")
+
+// timeout translates a configured timeout: absent means the default, zero means none.
+func timeout(d *gateway.Duration) time.Duration {
+	switch {
+	case d == nil:
+		return 0
+	case *d == 0:
+		return -1
+	default:
+		return time.Duration(*d)
+	}
+}
