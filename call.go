@@ -187,6 +187,10 @@ func (c *call) recordTo(recorder Recorder) {
 
 // sumCost makes the call's cost the sum of its attempts' costs. It is unknown when one of them is.
 func (r *Record) sumCost() {
+	if len(r.Attempts) == 1 && r.Attempts[0].CostUSD != nil {
+		r.CostUSD, r.NoCost = r.Attempts[0].CostUSD, ""
+		return
+	}
 	sum := decimal.Zero
 	for i := range r.Attempts {
 		if cost := r.Attempts[i].CostUSD; cost == nil {

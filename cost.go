@@ -109,7 +109,12 @@ func (p Price) Cost(u Usage) (usd decimal.Decimal, ok bool) {
 		if !price.Valid {
 			return decimal.Decimal{}, false
 		}
-		usd = usd.Add(price.Decimal.Mul(decimal.NewFromInt(b.tokens)))
+		product := price.Decimal.Mul(decimal.NewFromInt(b.tokens))
+		if usd.IsZero() {
+			usd = product
+		} else {
+			usd = usd.Add(product)
+		}
 	}
 	return usd.Shift(-6), p.Input.Valid || p.Output.Valid
 }

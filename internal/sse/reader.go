@@ -3,8 +3,9 @@
 // filled with comments and blank lines.
 //
 // Lines are framed here, each byte being looked at once, and comments, blank lines and fields other than data and event
-// never stay in memory. An event that is one data line is taken as it is; all others are interpreted by
-// github.com/tmaxmax/go-sse. One rule differs from the specification: a clean end of the stream ends the last line and
+// never stay in memory. An event with one data line is taken as it is; one with several is interpreted by
+// github.com/tmaxmax/go-sse, whose own scanner would look at all that has come of an event at each read, and would keep
+// comments until an event ends. One rule differs from the specification: a clean end of the stream ends the last line and
 // the last event, as some servers leave the closing blank line out.
 package sse
 
@@ -52,12 +53,12 @@ type Reader struct {
 	buf                     []byte
 	start, kept, line, next int
 	filled                  int
-	lines                   int // how many lines are kept
 	lf, cr                  finder
 	skipLF                  bool // the last line ended in CR: a LF that follows belongs to it
 	skipLine                bool // the line that is being read means nothing
 	begun                   bool // the place of a byte order mark is passed
 	err                     error
+	lastType                string
 
 	ahead    Event
 	hasAhead bool
@@ -119,18 +120,16 @@ func (r *Reader) scan() (Event, bool) {
 		r.skipLine = false
 		switch {
 		case skip:
-		case len(line) == 0 && r.lines > 0:
-			event, ok := parse(r.buf[r.start:r.kept], r.lines)
-			r.lines, r.kept = 0, r.start
-			if ok {
+		case len(line) == 0 && r.kept > r.start:
+			event, ok := r.parse(r.buf[r.start:r.kept])
+			if r.kept = r.start; ok {
 				r.line, r.next = end+1, end+1
 				return event, true
 			}
 		case !isDataOrEvent(line):
-		case r.lines == 0:
-			r.lines, r.start, r.kept = 1, r.line, end+1
+		case r.kept == r.start:
+			r.start, r.kept = r.line, end+1
 		default:
-			r.lines++
 			r.kept += copy(r.buf[r.kept:], r.buf[r.line:end+1])
 		}
 		r.line, r.next = end+1, end+1
@@ -251,19 +250,46 @@ func isDataOrEvent(line []byte) bool {
 	return string(name) == "data" || string(name) == "event"
 }
 
-// parse interprets the given number of data and event lines, each with the one character that ends it.
-func parse(lines []byte, n int) (Event, bool) {
-	if n == 1 {
-		data, _ := bytes.CutPrefix(lines[:len(lines)-1], []byte("data:"))
-		if len(data) == len(lines)-1 {
-			return Event{}, false // a type without data, or a data field without a colon and so without a value
+// parse interprets the data and event lines of one event, each with the one character that ends it.
+func (r *Reader) parse(lines []byte) (Event, bool) {
+	var event Event
+	var data []byte
+	hasData := false
+	for rest := lines; len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 || bytes.IndexByte(rest[:end], '\r') >= 0 {
+			end = bytes.IndexByte(rest, '\r')
 		}
-		if len(data) > 0 && data[0] == ' ' {
-			data = data[1:]
+		name, value, _ := bytes.Cut(rest[:end], []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		rest = rest[end+1:]
+		switch {
+		case name[0] == 'e':
+			event.Type = r.intern(value)
+		case !hasData:
+			data, hasData = value, true
+		default:
+			return parseWhole(lines)
 		}
-		return Event{Data: string(data)}, len(data) > 0
 	}
-	// Two more line ends: the first one may be the second half of a CR LF.
+	if len(data) == 0 {
+		return Event{}, false
+	}
+	event.Data = string(data)
+	return event, true
+}
+
+// intern returns b as a string. Most events of a stream have the type of the one before.
+func (r *Reader) intern(b []byte) string {
+	if string(b) != r.lastType {
+		r.lastType = string(b)
+	}
+	return r.lastType
+}
+
+// parseWhole has go-sse interpret an event.
+func parseWhole(lines []byte) (Event, bool) {
+	// Two more line ends, as the first one may be the second half of a CR LF.
 	whole := io.MultiReader(bytes.NewReader(lines), strings.NewReader("\n\n"))
 	for event, err := range sse.Read(whole, &sse.ReadConfig{MaxEventSize: len(lines) + 64}) {
 		return Event{Type: event.Type, Data: event.Data}, err == nil && event.Data != ""

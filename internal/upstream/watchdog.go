@@ -40,12 +40,14 @@ func (t *timeout) Error() string {
 	return what + " within " + t.after.String()
 }
 
-// watchdog ends an attempt that takes too long. Reads only store the time; its one timer looks at it when it fires.
+// watchdog ends an attempt that takes too long. What happens only stores the time; its one timer looks at that when it
+// fires, and is set anew only then or when a phase with an earlier deadline begins.
 type watchdog struct {
 	timeouts Timeouts
 	cancel   context.CancelCauseFunc
 	started  time.Time
 	active   atomic.Int64 // when something last happened, as time since started
+	reading  atomic.Bool  // somebody waits for the upstream; otherwise it is the reader who takes its time
 
 	mu    sync.Mutex
 	phase phase
@@ -61,8 +63,18 @@ func newWatchdog(timeouts Timeouts, first phase, cancel context.CancelCauseFunc)
 	return w
 }
 
-// touch notes that something has arrived.
 func (w *watchdog) touch() { w.active.Store(int64(time.Since(w.started))) }
+
+// begin and done stand around each read.
+func (w *watchdog) begin() {
+	w.touch()
+	w.reading.Store(true)
+}
+
+func (w *watchdog) done() {
+	w.reading.Store(false)
+	w.touch()
+}
 
 // enter begins a later phase. It is a no-op when that phase has begun already.
 func (w *watchdog) enter(p phase) {
@@ -124,6 +136,9 @@ func (w *watchdog) fire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fires = time.Time{}
+	if w.phase == receiving && !w.reading.Load() {
+		w.touch() // nobody waits for the upstream
+	}
 	at, why := w.deadline()
 	if at.IsZero() {
 		return

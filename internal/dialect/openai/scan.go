@@ -19,12 +19,12 @@ type scanner struct {
 
 // space skips white space and returns the character behind it, 0 at the end.
 func (s *scanner) space() byte {
-	for ; s.pos < len(s.text); s.pos++ {
-		switch c := s.text[s.pos]; c {
-		case ' ', '\t', '\n', '\r':
-		default:
+	for s.pos < len(s.text) {
+		c := s.text[s.pos]
+		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return c
 		}
+		s.pos++
 	}
 	return 0
 }
@@ -33,32 +33,51 @@ func (s *scanner) space() byte {
 func (s *scanner) skip() string {
 	c := s.space()
 	start := s.pos
-	end := -1
-	if c == '"' {
-		end = s.stringEnd()
-	} else {
-		end = jsonpatch.Skip(s.text, s.pos)
+	switch c {
+	case '"':
+		s.pos = s.stringEnd()
+	case '{', '[':
+		s.pos = jsonpatch.Skip(s.text, s.pos)
+	default:
+		for s.pos < len(s.text) && isScalar(s.text[s.pos]) {
+			s.pos++
+		}
+		if s.pos == start {
+			s.pos = -1
+		}
 	}
-	if end < 0 {
+	if s.pos < 0 {
 		s.fail()
 		return ""
 	}
-	s.pos = end
-	return s.text[start:end]
+	return s.text[start:s.pos]
 }
 
-// stringEnd returns the end of the string whose opening quote is at pos.
+// isScalar reports whether c can stand in a number, or in true, false and null.
+func isScalar(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '+' || c == 'E'
+}
+
+// stringEnd returns the end of the string whose opening quote is at pos; -1 when it has none.
 func (s *scanner) stringEnd() int {
-	// Most strings are short and without escapes.
-	for i := s.pos + 1; i < len(s.text) && i < s.pos+32; i++ {
-		switch s.text[i] {
+	rest := s.text[s.pos+1:]
+	// Most strings are short.
+	for i := range min(len(rest), 16) {
+		switch rest[i] {
 		case '"':
-			return i + 1
+			return s.pos + i + 2
 		case '\\':
 			return jsonpatch.Skip(s.text, s.pos)
 		}
 	}
-	return jsonpatch.Skip(s.text, s.pos)
+	quote := strings.IndexByte(rest, '"')
+	if quote < 0 {
+		return -1
+	}
+	if strings.IndexByte(rest[:quote], '\\') >= 0 {
+		return jsonpatch.Skip(s.text, s.pos)
+	}
+	return s.pos + quote + 2
 }
 
 func (s *scanner) fail() {

@@ -29,7 +29,7 @@ type Stream struct {
 	output   bool // the first output has been seen
 	finished bool
 	err      error
-	closed   atomic.Bool
+	done     atomic.Bool // the upstream said so: nothing of interest follows
 }
 
 // StreamOptions says how a stream is read.
@@ -81,7 +81,9 @@ func (s *Stream) Buffered() bool {
 
 // Close implements [gateway.EventReader].
 func (s *Stream) Close() error {
-	s.closed.Store(true)
+	if s.done.Load() {
+		return s.answer.Finish()
+	}
 	return s.answer.Close()
 }
 
@@ -140,7 +142,7 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 	case err != nil:
 		return event, false, s.failure(err)
 	case raw.Data == "[DONE]" || strings.TrimSpace(raw.Data) == "[DONE]":
-		s.answer.Drain()
+		s.done.Store(true)
 		return event, false, io.EOF
 	case isLiveness(raw.Data):
 		return event, false, nil
@@ -201,9 +203,6 @@ func (s *Stream) failure(err error) error {
 		return failure
 	}
 	failure := s.answer.Failure(err)
-	if failure == nil {
-		return s.cut(err)
-	}
 	failure.Provider, failure.Model = s.upstream.Provider, s.upstream.Model
 	failure.KeyFingerprint, failure.UpstreamStatus = s.upstream.Fingerprint, http.StatusOK
 	return failure
