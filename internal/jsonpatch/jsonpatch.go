@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -54,7 +55,9 @@ func Parse(doc []byte) (Object, error) {
 		if bytes.IndexByte(name, '\\') >= 0 {
 			name, _ = jsontext.AppendUnquote(nil, doc[s.nameStart:s.nameEnd])
 		}
-		members = append(members, Member{string(name), s.nameStart, s.start, s.end})
+		// The document does not change any more, so its names can be shared instead of copied.
+		shared := unsafe.String(unsafe.SliceData(name), len(name))
+		members = append(members, Member{shared, s.nameStart, s.start, s.end})
 		return true
 	})
 	if end < 0 {

@@ -26,12 +26,13 @@ func BenchmarkWalkChunks(b *testing.B) {
 	event := "data: " + benchChunk + "\n\n"
 	b.ReportAllocs()
 	r := sse.NewReader(io.NopCloser(io.LimitReader(&endless{event: strings.Repeat(event, 20)}, int64(b.N*len(event)))), 0)
+	var t template
 	for {
 		raw, err := r.Next()
 		if err != nil {
 			return
 		}
-		c, _ := readChunk(raw.Data)
+		c, _ := t.read(raw.Data)
 		e := c.event(raw.Data, false)
 		if !e.Output {
 			b.Fatal(e)

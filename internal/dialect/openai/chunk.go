@@ -16,6 +16,9 @@ type chunk struct {
 	err         string // the raw "error" member; "" if there is none
 	failed      bool   // the chunk is an error in another form: an answer of a server that has no "error" member
 
+	// Where the text stands that the chunk adds to the answer, without its quotes; more than one: then it is no template.
+	textFrom, textTo, texts int
+
 	// Where a "usage":null stands, to be cut out with one comma; both 0 if there is none.
 	cutFrom, cutTo int
 }
@@ -105,10 +108,13 @@ func (c *chunk) delta(s *scanner) {
 	for more := s.open('{'); more; more = s.more('{') {
 		switch s.name() {
 		case "content", "refusal":
-			c.add(s.skip())
+			value := s.skip()
+			c.add(value)
+			c.noteText(s, value)
 		case "reasoning", "reasoning_content", "reasoning_details":
 			value := s.skip()
 			c.output = c.output || isSet(value)
+			c.noteText(s, value)
 			reasoning = max(reasoning, contentSize(value))
 		case "tool_calls":
 			c.toolCalls(s)
@@ -121,6 +127,14 @@ func (c *chunk) delta(s *scanner) {
 		}
 	}
 	c.outputBytes += reasoning
+}
+
+// noteText notes where a text stands that was just skipped.
+func (c *chunk) noteText(s *scanner, value string) {
+	if len(value) > 1 && value[0] == '"' {
+		c.textFrom, c.textTo = s.pos-len(value)+1, s.pos-1
+		c.texts++
+	}
 }
 
 // add counts a value as output unless it says nothing.
@@ -171,6 +185,36 @@ func (c *chunk) groq(s *scanner) {
 			s.skip()
 		}
 	}
+}
+
+// template remembers a chunk. Most chunks of a stream differ from the one before in nothing but a short text, and then
+// need not be read anew.
+type template struct {
+	before, after string // the text
+	chunk         chunk
+}
+
+// read reads a chunk like readChunk.
+func (t *template) read(data string) (c chunk, ok bool) {
+	size := len(data) - len(t.before) - len(t.after)
+	if t.before != "" && size > 0 && strings.HasPrefix(data, t.before) && strings.HasSuffix(data, t.after) {
+		text := data[len(t.before) : len(t.before)+size]
+		if strings.IndexByte(text, '"') < 0 && strings.IndexByte(text, '\\') < 0 {
+			c = t.chunk
+			c.output, c.outputBytes = true, size
+			if c.cutTo > c.textFrom {
+				c.cutFrom += size - (c.textTo - c.textFrom)
+				c.cutTo += size - (c.textTo - c.textFrom)
+			}
+			return c, true
+		}
+	}
+	c, ok = readChunk(data)
+	if ok && c.texts == 1 && c.outputBytes == c.textTo-c.textFrom && c.outputBytes > 0 &&
+		c.usage == "" && c.err == "" && !c.failed {
+		*t = template{data[:c.textFrom], data[c.textTo:], c}
+	}
+	return c, ok
 }
 
 // contentSize returns the length of the text of a string, or of an array of parts, where it is as good as that of the

@@ -21,6 +21,7 @@ type Stream struct {
 	events   *sse.Reader
 	options  StreamOptions
 	repair   *repair
+	template template
 
 	queue    []gateway.Event // made from an answer that was not streamed
 	ahead    gateway.Event
@@ -43,7 +44,7 @@ type StreamOptions struct {
 func (u Upstream) NewStream(answer *upstream.Answer, o StreamOptions) *Stream {
 	s := &Stream{upstream: u, answer: answer, options: o, source: &source{answer: answer}}
 	if o.Repair {
-		s.repair = &repair{}
+		s.repair = &repair{upstream: u}
 	}
 	return s
 }
@@ -119,7 +120,7 @@ func (s *Stream) open() error {
 	if failure != nil {
 		return failure
 	}
-	s.queue = eventsOf(response, s.options.WantsUsage)
+	s.queue = eventsOf(response.Body, s.options.WantsUsage)
 	return nil
 }
 
@@ -147,7 +148,7 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 	case isLiveness(raw.Data):
 		return event, false, nil
 	}
-	c, isObject := readChunk(raw.Data)
+	c, isObject := s.template.read(raw.Data)
 	if !isObject || c.err != "" || c.failed || raw.Type == "error" {
 		return event, false, s.failed(raw.Data)
 	}
