@@ -212,18 +212,18 @@ func TestProviderKnowsWhatIsRunning(t *testing.T) {
 
 func TestHangingEndsWithTheCaller(t *testing.T) {
 	for name, test := range map[string]struct {
-		step gateway.Handler
+		step func(never chan struct{}) gateway.Handler
 		body string
 	}{
-		"before the answer":         {gatewaytest.Hang(), plainBody},
-		"within a stream":           {gatewaytest.Answer("hi").ThenHang(), streamBody},
-		"held back":                 {gatewaytest.Answer("hi").After(make(chan struct{})), plainBody},
-		"document that never comes": {gatewaytest.Answer("hi").ThenHang(), plainBody},
+		"before the answer":         {func(chan struct{}) gateway.Handler { return gatewaytest.Hang() }, plainBody},
+		"within a stream":           {func(chan struct{}) gateway.Handler { return gatewaytest.Answer("hi").ThenHang() }, streamBody},
+		"held back":                 {func(c chan struct{}) gateway.Handler { return gatewaytest.Answer("hi").After(c) }, plainBody},
+		"document that never comes": {func(chan struct{}) gateway.Handler { return gatewaytest.Answer("hi").ThenHang() }, plainBody},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			p := gatewaytest.NewProvider("cloud", test.step)
+			p := gatewaytest.NewProvider("cloud", test.step(make(chan struct{})))
 			result := make(chan string)
 			go func() { result <- play(ctx, p, request(t, test.body)) }()
 			synctest.Wait()

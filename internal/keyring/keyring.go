@@ -1,4 +1,4 @@
-// Package keyring picks among the several keys of one upstream account holder. A key that was refused rests while the
+// Package keyring picks among the several keys that one upstream is called with. A key that was refused rests while the
 // others go on.
 package keyring
 
@@ -16,14 +16,15 @@ type Reason int
 // The reasons.
 const (
 	RateLimited Reason = iota + 1 // it comes back by itself
-	Refused                       // the upstream does not accept it, or its account has no money left
+	Exhausted                     // its account has no money left
+	Refused                       // the upstream does not accept it
 )
 
 // Key is one key of a ring.
 type Key struct {
 	Secret        gateway.Secret
 	Fingerprint   string
-	Authorization string // the header's value
+	Authorization []string // the header's values
 
 	until  atomic.Int64 // when it can be used again, as time since the ring's epoch; 0: now
 	reason atomic.Int32
@@ -43,7 +44,7 @@ func New(secrets []gateway.Secret) *Ring {
 	r := &Ring{epoch: time.Now()}
 	for _, s := range secrets {
 		r.keys = append(r.keys, &Key{
-			Secret: s, Fingerprint: s.Fingerprint(), Authorization: "Bearer " + s.Reveal(),
+			Secret: s, Fingerprint: s.Fingerprint(), Authorization: []string{"Bearer " + s.Reveal()},
 		})
 	}
 	return r

@@ -37,7 +37,7 @@ func newAnswer(
 ) *Answer {
 	a := &Answer{
 		Status: r.StatusCode, Header: r.Header, ContentLength: r.ContentLength, caller: caller, ctx: ctx, cancel: cancel,
-		dog: dog, stream: stream && r.StatusCode == http.StatusOK, body: r.Body, reader: r.Body,
+		dog: dog, stream: stream && r.StatusCode/100 == 2, body: r.Body, reader: r.Body,
 	}
 	// net/http has undone the compression that it asked for itself, and removed this header then.
 	if strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {

@@ -8,12 +8,14 @@ package openai
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gatewright/gateway"
@@ -43,7 +45,7 @@ type Config struct {
 	Quirks gateway.QuirksConfig
 	// MaxBody bounds a plain answer. 0 means 64 MiB.
 	MaxBody int64
-	// RequestTimeouts and connections are those of Transport when it is set; Proxy then has no effect.
+	// Transport makes the connections instead of the provider's own. It must not send requests again by itself.
 	Transport http.RoundTripper
 	// Logger is told when a key is put to rest. The default is slog.Default().
 	Logger *slog.Logger
@@ -60,7 +62,7 @@ type Timeouts struct {
 // Provider is an OpenAI-compatible upstream. Make one with [New].
 type Provider struct {
 	name           string
-	paths          map[gateway.API]*url.URL
+	endpoints      map[gateway.API]*url.URL
 	header         http.Header
 	client         upstream.Client
 	keys           *keyring.Ring
@@ -80,18 +82,15 @@ const (
 	maxErrorBody     = 64 << 10
 )
 
-// New returns a provider.
+// New returns a provider. The error names every field that is wrong.
 func New(c Config) (*Provider, error) {
-	if c.Name == "" {
-		return nil, fmt.Errorf("openai: Name is required")
-	}
 	endpoints, err := endpoints(c.BaseURL)
-	if err != nil {
-		return nil, fmt.Errorf("openai: provider %q: BaseURL: %w", c.Name, err)
+	if err = errors.Join(c.check(), err); err != nil {
+		return nil, fmt.Errorf("openai: provider %q: %w", c.Name, err)
 	}
 	p := &Provider{
-		name: c.Name, paths: endpoints, header: c.Header.Clone(), maxBody: c.MaxBody, maxConcurrency: c.MaxConcurrency,
-		keys: keyring.New(c.Keys), logger: c.Logger,
+		name: c.Name, endpoints: endpoints, header: canonical(c.Header), maxBody: c.MaxBody,
+		maxConcurrency: c.MaxConcurrency, keys: keyring.New(c.Keys), logger: c.Logger,
 		quirks: dialect.Quirks{
 			Drop: c.Quirks.Drop, Rename: c.Quirks.Rename,
 			NoIncludeUsage: c.Quirks.NoIncludeUsage, RepairChunks: c.Quirks.RepairChunks,
@@ -106,6 +105,11 @@ func New(c Config) (*Provider, error) {
 	for _, k := range c.Keys {
 		p.secrets = append(p.secrets, k.Reveal())
 	}
+	for name, values := range p.header {
+		if credential(name) {
+			p.secrets = append(p.secrets, values...)
+		}
+	}
 	p.client.Timeouts = upstream.Timeouts{
 		Connect: orDefault(c.Timeouts.Connect, defaultConnect), FirstByte: orDefault(c.Timeouts.FirstByte, defaultFirstByte),
 		Idle: orDefault(c.Timeouts.Idle, defaultIdle), Total: orDefault(c.Timeouts.Total, 0),
@@ -117,6 +121,49 @@ func New(c Config) (*Provider, error) {
 		p.client.RoundTripper = p.own
 	}
 	return p, nil
+}
+
+// check reports everything that is wrong with c but for its BaseURL.
+func (c Config) check() error {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if c.Name == "" {
+		problem("Name is required")
+	}
+	if c.MaxConcurrency < 0 {
+		problem("MaxConcurrency is negative")
+	}
+	for i, key := range c.Keys {
+		if text := key.Reveal(); text == "" || !validValue(text) || strings.TrimSpace(text) != text {
+			problem("Keys[%d] is empty, or has white space around it or control characters in it", i)
+		}
+	}
+	for name, values := range c.Header {
+		if !validName(name) {
+			problem("Header: %q is not a header name", name)
+		}
+		for _, value := range values {
+			if !validValue(value) {
+				problem("Header: the value of %s has control characters in it", name)
+			}
+		}
+	}
+	if c.Proxy != nil {
+		switch c.Proxy.Scheme {
+		case "http", "https", "socks5", "socks5h":
+		default:
+			problem("Proxy must begin with http://, https:// or socks5://")
+		}
+		if c.Transport != nil {
+			problem("Proxy has no effect together with Transport")
+		}
+	}
+	for from, to := range c.Quirks.Rename {
+		if from == "" || to == "" {
+			problem("Quirks.Rename: a member without a name")
+		}
+	}
+	return errors.Join(problems...)
 }
 
 func orDefault(d, def time.Duration) time.Duration {
@@ -146,58 +193,58 @@ func (p *Provider) Close() error {
 
 // Do implements [gateway.Handler].
 func (p *Provider) Do(ctx context.Context, req *gateway.Request) (*gateway.Response, error) {
-	endpoint, ok := p.paths[req.API]
+	endpoint, ok := p.endpoints[req.API]
 	if !ok {
-		return nil, fmt.Errorf("openai: the interface %q is not supported", req.API)
+		return nil, p.unsupported(req)
 	}
 	body, err := dialect.EncodeRequest(req, p.quirks)
 	if err != nil {
 		return nil, err
 	}
-	var key *keyring.Key
-	if !p.keys.Empty() {
-		var rest keyring.Resting
-		if key, rest = p.keys.Next(); key == nil {
-			return nil, p.allResting(req, rest)
-		}
+	key, rest := p.keys.Next()
+	if key == nil && !p.keys.Empty() {
+		return nil, p.allResting(req, rest)
 	}
-	speaker := dialect.Upstream{Provider: p.name, Model: req.Model, Secrets: p.secrets}
+	speaker := dialect.Upstream{Provider: p.name, Model: req.Model, Secrets: p.secrets, Host: endpoint.Host}
 	if key != nil {
 		speaker.Fingerprint = key.Fingerprint
 	}
 	answer, failure := p.client.Do(ctx, p.request(endpoint, req, key), body, req.Stream)
-	if failure != nil {
-		failure.Provider, failure.Model, failure.KeyFingerprint = p.name, req.Model, speaker.Fingerprint
-		return nil, failure
-	}
-	if answer.Status != http.StatusOK {
-		failure := p.refused(answer, speaker)
-		p.restKey(ctx, key, failure)
-		return nil, failure
-	}
-	if req.Stream {
+	switch {
+	case failure != nil:
+	case answer.Status/100 != 2:
+		failure = refused(answer, speaker)
+	case req.Stream:
 		stream := speaker.NewStream(answer, dialect.StreamOptions{
 			WantsUsage: dialect.WantsUsage(req), Repair: p.quirks.RepairChunks, MaxBody: p.maxBody,
 		})
 		return &gateway.Response{
 			Header: shownHeader(answer.Header), Stream: gateway.NewStream(stream), KeyFingerprint: speaker.Fingerprint,
 		}, nil
+	default:
+		var response *gateway.Response
+		if response, failure = p.plain(answer, speaker); failure == nil {
+			return response, nil
+		}
 	}
-	defer answer.Close()
-	response, failure := p.plain(answer, speaker)
-	if failure != nil {
-		p.restKey(ctx, key, failure)
-		return nil, failure
-	}
-	return response, nil
+	failure.Provider, failure.Model, failure.KeyFingerprint = p.name, req.Model, speaker.Fingerprint
+	p.restKey(ctx, key, failure)
+	return nil, failure
 }
 
+// plain reads an answer that is one document.
 func (p *Provider) plain(answer *upstream.Answer, speaker dialect.Upstream) (*gateway.Response, *gateway.Error) {
+	defer answer.Close()
 	body, err := readBody(answer, p.maxBody)
+	if errors.Is(err, errTooLarge) {
+		return nil, &gateway.Error{
+			Kind: gateway.ErrUpstream, Status: http.StatusBadGateway, Code: "upstream_response_too_large",
+			Message: fmt.Sprintf("the answer of the upstream %q is above the limit of %d bytes", p.name, p.maxBody),
+			Outcome: gateway.OutcomeUnknown, UpstreamStatus: answer.Status,
+		}
+	}
 	if err != nil {
-		failure := answer.Failure(err)
-		failure.Provider, failure.Model, failure.KeyFingerprint = p.name, speaker.Model, speaker.Fingerprint
-		return nil, failure
+		return nil, answer.Failure(err)
 	}
 	response, failure := speaker.DecodeResponse(body)
 	if failure != nil {
@@ -207,42 +254,76 @@ func (p *Provider) plain(answer *upstream.Answer, speaker dialect.Upstream) (*ga
 	return response, nil
 }
 
-func (p *Provider) refused(answer *upstream.Answer, speaker dialect.Upstream) *gateway.Error {
+// refused reads an error answer.
+func refused(answer *upstream.Answer, speaker dialect.Upstream) *gateway.Error {
 	defer answer.Close()
+	// What can be read of it is better than nothing.
 	body, _ := io.ReadAll(io.LimitReader(answer, maxErrorBody))
 	return speaker.DecodeError(answer.Status, answer.Header, body)
 }
 
+func (p *Provider) unsupported(req *gateway.Request) *gateway.Error {
+	return &gateway.Error{
+		Kind: gateway.ErrInvalidRequest, Status: http.StatusBadRequest, Code: "unsupported_interface",
+		Message: fmt.Sprintf("the provider %q does not have the interface %q", p.name, req.API),
+		Outcome: gateway.OutcomeRejected, Provider: p.name, Model: req.Model,
+	}
+}
+
+// allResting is the error of a call for which no key is left. The upstream is not asked.
 func (p *Provider) allResting(req *gateway.Request, rest keyring.Resting) *gateway.Error {
 	e := &gateway.Error{
 		Kind: gateway.ErrUpstreamAuth, Status: http.StatusBadGateway, Code: "upstream_auth",
-		Message: fmt.Sprintf("the upstream %q refused the gateway's credentials a short while ago", p.name),
+		Message: fmt.Sprintf("the upstream %q refused the gateway's credentials not long ago", p.name),
 		Outcome: gateway.OutcomeRejected, Provider: p.name, Model: req.Model,
 	}
-	if rest.Reason == keyring.RateLimited {
+	switch rest.Reason {
+	case keyring.RateLimited:
 		e.Kind, e.Status, e.Code = gateway.ErrUpstreamLimit, http.StatusTooManyRequests, "upstream_rate_limited"
-		e.Message = fmt.Sprintf("the upstream %q limits the gateway's rate", p.name)
+		e.Message = fmt.Sprintf("the upstream %q limits the gateway's rate and asked to wait", p.name)
 		e.Outcome, e.RetryAfter = gateway.OutcomeRefused, rest.Wait
+	case keyring.Exhausted:
+		e.Kind, e.Code = gateway.ErrUpstreamQuota, "upstream_quota_exhausted"
+		e.Message = fmt.Sprintf("the gateway's account at the upstream %q was found exhausted not long ago", p.name)
+	case keyring.Refused:
 	}
 	return e
 }
 
-// restDefault is how long a key rests that the upstream does not accept.
-const restDefault = 10 * time.Minute
+const (
+	// restLong is how long a key rests that the upstream does not accept, or whose account is exhausted.
+	restLong = 10 * time.Minute
+	// restShort is how long a key rests after a 429 that does not say how long, as long as there is another one.
+	restShort = time.Second
+)
 
+// restKey puts the key of a failed attempt to rest if the key is at fault, and notes whether another one is left.
 func (p *Provider) restKey(ctx context.Context, key *keyring.Key, failure *gateway.Error) {
 	if key == nil {
 		return
 	}
 	switch failure.Kind {
 	case gateway.ErrUpstreamAuth, gateway.ErrUpstreamQuota:
-		if p.keys.Rest(key, max(restDefault, failure.RetryAfter), keyring.Refused) {
+		why := keyring.Refused
+		if failure.Kind == gateway.ErrUpstreamQuota {
+			why = keyring.Exhausted
+		}
+		rest := max(restLong, failure.RetryAfter)
+		if p.keys.Rest(key, rest, why) {
 			p.logger.LogAttrs(ctx, slog.LevelWarn, "upstream key set aside",
-				slog.String("provider", p.name), slog.String("key", key.Fingerprint), slog.String("why", failure.Code))
+				slog.String("provider", p.name), slog.String("key", key.Fingerprint),
+				slog.String("why", failure.Error()), slog.Duration("for", rest))
 		}
 	case gateway.ErrUpstreamLimit:
-		if failure.RetryAfter > 0 {
+		switch {
+		case failure.NoRetry && failure.RetryAfter <= 0:
+			return // the request is at fault: it is larger than the limit
+		case failure.RetryAfter > 0:
 			p.keys.Rest(key, failure.RetryAfter, keyring.RateLimited)
+		case p.keys.Usable() > 1:
+			p.keys.Rest(key, restShort, keyring.RateLimited)
+		default:
+			return // the only key goes on: how soon, the retry policy says
 		}
 	default:
 		return
@@ -254,30 +335,38 @@ func (p *Provider) restKey(ctx context.Context, key *keyring.Key, failure *gatew
 func (p *Provider) request(endpoint *url.URL, req *gateway.Request, key *keyring.Key) *http.Request {
 	target := *endpoint
 	target.RawQuery = joinQuery(target.RawQuery, req.Query)
-	header := make(http.Header, 8)
+	header := make(http.Header, 8+len(req.Header))
 	copyHeader(header, req.Header)
-	header["Content-Type"] = []string{"application/json"}
-	header["User-Agent"] = []string{"gateway/0.1"}
+	header["Content-Type"] = contentJSON
+	header["Accept"] = contentJSON
 	if req.Stream {
-		header["Accept"] = []string{"text/event-stream"}
-		header["Accept-Encoding"] = []string{"identity"}
-	} else {
-		header["Accept"] = []string{"application/json"}
+		header["Accept"] = contentEvents
+		header["Accept-Encoding"] = identity // compression would hold events back
 	}
+	header["User-Agent"] = userAgent(req.Header)
 	if key != nil {
-		header["Authorization"] = []string{key.Authorization}
+		header["Authorization"] = key.Authorization
 	}
-	for name, values := range p.header {
-		header[name] = values
+	maps.Copy(header, p.header)
+	host := target.Host
+	if named := p.header.Get("Host"); named != "" {
+		host = named
 	}
 	return &http.Request{
-		Method: http.MethodPost, URL: &target, Host: target.Host, Header: header,
+		Method: http.MethodPost, URL: &target, Host: host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 }
 
+var errTooLarge = errors.New("answer too large")
+
+// readBody reads the whole body, into a buffer of its size if that is known.
 func readBody(answer *upstream.Answer, limit int64) ([]byte, error) {
-	if n := answer.ContentLength; n >= 0 && n <= limit {
+	n := answer.ContentLength
+	if n > limit {
+		return nil, errTooLarge
+	}
+	if n >= 0 {
 		body := make([]byte, n)
 		_, err := io.ReadFull(answer, body)
 		return body, err
@@ -285,7 +374,7 @@ func readBody(answer *upstream.Answer, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	n, err := buf.ReadFrom(io.LimitReader(answer, limit+1))
 	if n > limit {
-		return nil, fmt.Errorf("the answer is larger than %s bytes", strconv.FormatInt(limit, 10))
+		return nil, errTooLarge
 	}
 	return buf.Bytes(), err
 }

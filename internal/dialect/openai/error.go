@@ -17,6 +17,7 @@ type Upstream struct {
 	Model       string
 	Fingerprint string   // of the key that was used
 	Secrets     []string // texts that must not be shown to anyone
+	Host        string   // of the upstream, which is not shown either
 }
 
 // failure is an error answer of whatever shape.
@@ -37,8 +38,7 @@ func (u Upstream) DecodeError(status int, h http.Header, body []byte) *gateway.E
 	err := u.classify(status, f)
 	err.UpstreamStatus = status
 	err.RetryAfter = RetryAfter(h, time.Now())
-	switch strings.ToLower(h.Get("X-Should-Retry")) {
-	case "false":
+	if strings.EqualFold(h.Get("X-Should-Retry"), "false") {
 		err.NoRetry = true
 	}
 	return err
@@ -245,7 +245,10 @@ func readFailureValue(raw string, depth int) (f failure, ok bool) {
 		if !ok {
 			continue
 		}
-		// What is nested is nearer to the truth, except that it may be without a code.
+		// What is nested is nearer to the truth. The code outside of OpenRouter's metadata is its own status.
+		if nested[i] == "metadata" && f.message != "" && inner.message != "" {
+			inner.message = f.message + ": " + inner.message
+		}
 		f = failure{
 			message: cmp.Or(inner.message, f.message), typ: cmp.Or(inner.typ, f.typ), code: cmp.Or(inner.code, f.code),
 			param: cmp.Or(inner.param, f.param), html: inner.html,
@@ -295,8 +298,6 @@ func isBareError(raw string) bool {
 func statusOf(f failure) int {
 	if n, err := strconv.Atoi(f.code); err == nil && n >= 400 && n < 600 {
 		return n
-	}
-	switch strings.ToLower(f.code + " " + f.typ) {
 	}
 	switch {
 	case contains(f.code+" "+f.typ, "rate_limit", "too_many_requests", "resource_exhausted"):

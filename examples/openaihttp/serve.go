@@ -1,0 +1,371 @@
+package openaihttp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/gatewright/gateway"
+)
+
+const (
+	contentTypeJSON   = "application/json"
+	contentTypeStream = "text/event-stream"
+)
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := &answer{ResponseWriter: w, traceID: traceID(r.Header)}
+	defer func() {
+		cause := recover()
+		switch {
+		case cause == nil:
+			return
+		case cause == http.ErrAbortHandler: //nolint:errorlint,err113 // it is compared so everywhere; nobody wraps it
+			panic(cause)
+		}
+		h.logger.Error("panic while serving", "trace_id", a.traceID, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		if a.wroteHeader {
+			panic(http.ErrAbortHandler) // cut the connection: what has been sent is not a whole answer
+		}
+		a.fail(&gateway.Error{
+			Kind: gateway.ErrInternal, Status: http.StatusInternalServerError, Code: "internal_error",
+			Message: "the gateway failed while handling the call",
+		})
+	}()
+	h.serve(a, r)
+}
+
+// endpoint is what a path stands for.
+type endpoint struct {
+	methods []string
+	serve   func(*answer, *http.Request, gateway.Caller)
+}
+
+func (h *Handler) serve(w *answer, r *http.Request) {
+	where := path.Clean("/" + r.URL.Path)
+	admin := isAdmin(where)
+	if !admin && h.cors(w, r) {
+		return
+	}
+	switch where {
+	case "/health":
+		h.health(w, r)
+		return
+	case "/ready":
+		h.ready(w, r)
+		return
+	}
+	caller, err := h.authenticate(r, admin)
+	if err != nil {
+		drain(r.Body)
+		w.fail(err)
+		return
+	}
+	e, ok := h.endpoint(where)
+	switch {
+	case !ok:
+		w.fail(&gateway.Error{
+			Kind: gateway.ErrInvalidRequest, Status: http.StatusNotFound, Code: "not_found",
+			Message: "there is nothing at " + quoted(r.URL.Path),
+		})
+	case !slices.Contains(e.methods, r.Method):
+		w.Header().Set("Allow", strings.Join(e.methods, ", "))
+		w.fail(&gateway.Error{
+			Kind: gateway.ErrInvalidRequest, Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
+			Message: quoted(r.Method) + " is not allowed here; use " + strings.Join(e.methods, " or "),
+		})
+	default:
+		e.serve(w, r, caller)
+	}
+}
+
+func (h *Handler) endpoint(where string) (endpoint, bool) {
+	post, get := []string{http.MethodPost}, []string{http.MethodGet, http.MethodHead}
+	switch where {
+	case "/v1/chat/completions":
+		return endpoint{post, func(w *answer, r *http.Request, c gateway.Caller) { h.call(w, r, c, gateway.APIChat) }}, true
+	case "/v1/embeddings":
+		return endpoint{post, func(w *answer, r *http.Request, c gateway.Caller) { h.call(w, r, c, gateway.APIEmbeddings) }}, true
+	case "/v1/models":
+		return endpoint{get, h.models}, true
+	case "/admin/stats":
+		return endpoint{get, h.stats}, true
+	case "/admin/explain":
+		return endpoint{post, h.explain}, true
+	}
+	if strings.HasPrefix(where, "/v1/models/") {
+		return endpoint{get, h.model}, true
+	}
+	return endpoint{}, false
+}
+
+// isAdmin reports whether a path belongs to the admin routes, in whatever spelling: those are closed by default.
+func isAdmin(where string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(where, "/"), "/")
+	return strings.EqualFold(first, "admin")
+}
+
+func (h *Handler) authenticate(r *http.Request, admin bool) (gateway.Caller, *gateway.Error) {
+	if h.open {
+		return gateway.Caller{}, nil
+	}
+	if len(h.keys.byHash) == 0 {
+		return gateway.Caller{}, &gateway.Error{
+			Kind: gateway.ErrNotConfigured, Status: http.StatusServiceUnavailable, Code: "gateway_not_configured",
+			Message: "the gateway has no keys: configure master.keys or keys",
+		}
+	}
+	key := h.keys.find(r)
+	switch {
+	case key == nil:
+		return gateway.Caller{}, &gateway.Error{
+			Kind: gateway.ErrUnauthorized, Status: http.StatusUnauthorized, Code: "invalid_api_key",
+			Message: "no valid gateway key was presented; send one as Authorization: Bearer KEY",
+		}
+	case admin && !key.Admin:
+		return gateway.Caller{}, &gateway.Error{
+			Kind: gateway.ErrForbidden, Status: http.StatusForbidden, Code: "admin_key_required",
+			Message: "this route needs an admin key",
+		}
+	}
+	return key.caller(), nil
+}
+
+// call serves one model call.
+func (h *Handler) call(w *answer, r *http.Request, caller gateway.Caller, api gateway.API) {
+	held := reserved{room: h.bodies.room}
+	defer held.release()
+	body, err := h.bodies.read(w, r, &held)
+	if err != nil {
+		drain(r.Body)
+		w.fail(err)
+		return
+	}
+	req, failure := newRequest(api, body, r, caller, w.traceID)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	if req.Stream && h.alive > 0 && w.stream == nil {
+		h.streamAlive(w, r, req)
+		return
+	}
+	res, failure := h.client.Do(r.Context(), req)
+	switch {
+	case failure != nil:
+		w.fail(failure)
+	case res.Stream != nil && w.stream != nil:
+		startStream(w, res.Record)
+		w.stream(res)
+	case res.Stream != nil:
+		h.stream(w, res)
+	default:
+		h.plain(w, res)
+	}
+}
+
+// newRequest makes a call's request of an HTTP request and its body.
+func newRequest(api gateway.API, body []byte, r *http.Request, caller gateway.Caller, id string) (*gateway.Request, error) {
+	req, err := gateway.NewRequest(api, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Caller, req.TraceID = caller, id
+	req.Header, req.Query = forwardHeader(r.Header), forwardQuery(r.URL.RawQuery)
+	return req, nil
+}
+
+func (h *Handler) plain(w *answer, res *gateway.Response) {
+	header := w.Header()
+	header["Content-Type"] = jsonContentType
+	header["Content-Length"] = []string{strconv.Itoa(len(res.Body))}
+	describe(header, res.Record)
+	w.WriteHeader(http.StatusOK)
+	// What fits into the socket's buffers does not block, so it needs no deadline. A client that is gone needs no answer.
+	if len(res.Body) <= maxWrite {
+		_, _ = w.Write(res.Body)
+		return
+	}
+	out := stallWriter{w: w, stall: h.stall, control: http.NewResponseController(w)}
+	_ = out.write(res.Body)
+}
+
+func (h *Handler) health(w *answer, r *http.Request) {
+	var aliases []string
+	for _, m := range h.client.Models(gateway.Caller{}) {
+		aliases = append(aliases, m.ID)
+	}
+	w.json(http.StatusOK, struct {
+		Status string   `json:"status"`
+		Models []string `json:"models"`
+	}{"ok", aliases})
+}
+
+func (h *Handler) ready(w *answer, _ *http.Request) {
+	if err := h.client.Ready(); err != nil {
+		w.Header().Set("Connection", "close")
+		w.fail(err)
+		return
+	}
+	w.json(http.StatusOK, struct {
+		Status string `json:"status"`
+	}{"ready"})
+}
+
+type model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func newModel(m gateway.Model) model { return model{m.ID, "model", m.Created.Unix(), "gateway"} }
+
+func (h *Handler) models(w *answer, _ *http.Request, caller gateway.Caller) {
+	list := struct {
+		Object string  `json:"object"`
+		Data   []model `json:"data"`
+	}{Object: "list"}
+	for _, m := range h.client.Models(caller) {
+		list.Data = append(list.Data, newModel(m))
+	}
+	w.json(http.StatusOK, list)
+}
+
+func (h *Handler) model(w *answer, r *http.Request, caller gateway.Caller) {
+	id := strings.TrimPrefix(r.URL.Path, "/v1/models/")
+	for _, m := range h.client.Models(caller) {
+		if m.ID == id {
+			w.json(http.StatusOK, newModel(m))
+			return
+		}
+	}
+	w.fail(&gateway.Error{
+		Kind: gateway.ErrUnknownModel, Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
+		Message: "the model " + quoted(id) + " does not exist or you do not have access to it",
+	})
+}
+
+func (h *Handler) stats(w *answer, _ *http.Request, _ gateway.Caller) {
+	w.json(http.StatusOK, h.client.Stats())
+}
+
+func (h *Handler) explain(w *answer, r *http.Request, caller gateway.Caller) {
+	held := reserved{room: h.bodies.room}
+	defer held.release()
+	body, err := h.bodies.read(w, r, &held)
+	if err != nil {
+		drain(r.Body)
+		w.fail(err)
+		return
+	}
+	req, failure := newRequest(gateway.APIChat, body, r, caller, w.traceID)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	explanation, failure := h.client.Explain(r.Context(), req)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	w.json(http.StatusOK, explanation)
+}
+
+// cors answers a preflight, and reports whether it did. Other answers get the headers that let the page read them.
+func (h *Handler) cors(w *answer, r *http.Request) bool {
+	if len(h.origins) == 0 {
+		return false
+	}
+	header := w.Header()
+	header.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if origin == "" || !h.origins[origin] && !h.origins["*"] {
+		return false
+	}
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Expose-Headers", exposedHeaders)
+	if r.Method != http.MethodOptions {
+		return false
+	}
+	header.Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
+	if wanted := r.Header.Get("Access-Control-Request-Headers"); wanted != "" {
+		header.Set("Access-Control-Allow-Headers", wanted)
+	}
+	header.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// answer is a ResponseWriter that knows its call's trace id and whether the header has gone out.
+type answer struct {
+	http.ResponseWriter
+
+	traceID     string
+	wroteHeader bool
+	stream      func(*gateway.Response) // takes over a stream; nil: it is written here
+}
+
+// Unwrap lets http.ResponseController find what it controls.
+func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *answer) WriteHeader(status int) {
+	w.wroteHeader = true
+	if w.traceID != "" && w.Header()[headerTraceID] == nil {
+		setTraceID(w.Header(), w.traceID)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *answer) json(status int, value any) {
+	body, err := json.Marshal(value, json.Deterministic(true))
+	if err != nil {
+		panic(err)
+	}
+	w.Header()["Content-Type"] = jsonContentType
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// fail answers with an error in OpenAI's form.
+func (w *answer) fail(err error) {
+	e := gateway.AsError(err)
+	if e.Status == gateway.StatusClientClosedRequest {
+		panic(http.ErrAbortHandler) // nobody is there to read it
+	}
+	header := w.Header()
+	header["Content-Type"] = jsonContentType
+	switch {
+	case e.RetryAfter > 0:
+		seconds := (e.RetryAfter + time.Second - 1) / time.Second
+		header.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+		header.Set("Retry-After-Ms", strconv.FormatInt(e.RetryAfter.Milliseconds(), 10))
+	case e.Status == http.StatusUnauthorized:
+		header.Set("WWW-Authenticate", "Bearer")
+	}
+	if len(e.Attempts) > 0 {
+		header.Set(headerAttempts, strconv.Itoa(len(e.Attempts)))
+		if e.Provider != "" {
+			header.Set(headerProvider, e.Provider)
+		}
+		// The gateway has tried what may be tried: a client that tries again as well multiplies the load.
+		header.Set("X-Should-Retry", "false")
+	}
+	if errors.Is(e, gateway.ErrClosed) {
+		header.Set("Connection", "close")
+	}
+	body := errorBody(e)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(body)
+}

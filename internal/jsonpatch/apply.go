@@ -1,0 +1,183 @@
+package jsonpatch
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Edit is a change of one outermost member. With Value it sets the member, in place or, when it is absent, at the end.
+// With NewName it renames the member, if there is one, and another member of that name makes way. With both it sets and
+// then renames; with neither it removes.
+//
+// Value must be one valid JSON value, or empty, which is the same as nil. Names must be valid UTF-8.
+type Edit struct {
+	Name    string
+	Value   jsontext.Value
+	NewName string
+}
+
+// Apply returns the document with the edits made one after the other, so that each sees what those before it did. Text
+// that no edit touches stays as it is. A removed member takes one comma along: the one before it, or, when no member is
+// left before it, the one behind it. When nothing changes, Apply returns the document itself: the result must not be
+// written to.
+func (o Object) Apply(edits ...Edit) []byte {
+	var few [manyMembers]part
+	parts := few[:0]
+	for i := range o.members {
+		parts = append(parts, part{name: o.members[i].Name})
+	}
+	parts = change(parts, edits)
+
+	doc := o.Bytes()
+	out := splicer{doc: doc, size: len(doc)}
+	for _, e := range edits {
+		out.size += len(`,"":`) + len(e.Name) + len(e.NewName) + len(e.Value) // at most, but for escapes in names
+	}
+	return o.splice(parts, &out)
+}
+
+// part is what becomes of a member: first come those of the document, in their order, then those that are added.
+type part struct {
+	name    string
+	value   jsontext.Value // empty: the document's own
+	removed bool
+}
+
+// change makes the edits in the list of members.
+func change(parts []part, edits []Edit) []part {
+	next := 0
+	for _, e := range edits {
+		i := find(parts, e.Name, next)
+		if i < 0 {
+			if len(e.Value) == 0 {
+				continue
+			}
+			i = len(parts)
+			parts = append(parts, part{name: e.Name})
+		}
+		next = i + 1
+		if len(e.Value) > 0 {
+			parts[i].value = e.Value
+		}
+		switch {
+		case e.NewName != "" && e.NewName != e.Name:
+			if other := find(parts, e.NewName, next); other >= 0 {
+				parts[other].removed = true
+			}
+			parts[i].name = e.NewName
+		case e.NewName == "" && len(e.Value) == 0:
+			parts[i].removed = true
+		}
+	}
+	return parts
+}
+
+// find returns the index of the part with that name, -1 if there is none. It begins to look at start and goes round,
+// so that many edits in the order of many members do not cost the product of the two.
+func find(parts []part, name string, start int) int {
+	for k := range parts {
+		i := start + k
+		if i >= len(parts) {
+			i -= len(parts)
+		}
+		if parts[i].name == name && !parts[i].removed {
+			return i
+		}
+	}
+	return -1
+}
+
+// splice writes the document as the parts have it.
+func (o Object) splice(parts []part, out *splicer) []byte {
+	inside, end := o.inside()
+	out.keep(0, inside)
+	first := true
+	for i, p := range parts {
+		switch {
+		case p.removed:
+			continue
+		case i < len(o.members):
+			if !first {
+				out.keep(o.members[i-1].ValueEnd, o.members[i].NameStart) // the comma and the space around it
+			}
+			o.spliceMember(o.members[i], p, out)
+		default:
+			if !first {
+				out.add(",")
+			}
+			out.addName(p.name)
+			out.add(":")
+			out.add(view(p.value))
+		}
+		first = false
+	}
+	out.keep(end, len(out.doc))
+	return out.bytes()
+}
+
+func (o Object) spliceMember(m Member, p part, out *splicer) {
+	if p.name == m.Name {
+		out.keep(m.NameStart, m.ValueStart)
+	} else {
+		out.addName(p.name)
+		out.keep(nameEnd(o.doc, m), m.ValueStart)
+	}
+	if len(p.value) == 0 || bytes.Equal(p.value, o.doc[m.ValueStart:m.ValueEnd]) {
+		out.keep(m.ValueStart, m.ValueEnd)
+	} else {
+		out.add(view(p.value))
+	}
+}
+
+// inside returns where the first member begins and the last one ends; without members, both are the closing bracket.
+func (o Object) inside() (start, end int) {
+	if n := len(o.members); n > 0 {
+		return o.members[0].NameStart, o.members[n-1].ValueEnd
+	}
+	end = bytes.IndexByte(o.Bytes(), '}')
+	return end, end
+}
+
+// splicer puts a document together from stretches of another one and from new text. It copies nothing until there is a
+// difference.
+type splicer struct {
+	doc      []byte
+	size     int // about that of the result
+	out      []byte
+	from, to int // the stretch that is not yet copied
+}
+
+func (s *splicer) keep(from, to int) {
+	if from != s.to {
+		s.flush()
+		s.from = from
+	}
+	s.to = to
+}
+
+func (s *splicer) add(text string) {
+	s.flush()
+	s.out = append(s.out, text...)
+}
+
+func (s *splicer) addName(name string) {
+	s.flush()
+	s.out, _ = jsontext.AppendQuote(s.out, name)
+}
+
+func (s *splicer) flush() {
+	if s.out == nil {
+		s.out = make([]byte, 0, s.size)
+	}
+	s.out = append(s.out, s.doc[s.from:s.to]...)
+	s.from = s.to
+}
+
+func (s *splicer) bytes() []byte {
+	if s.out == nil {
+		return s.doc
+	}
+	s.flush()
+	return s.out
+}
