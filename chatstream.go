@@ -6,7 +6,7 @@ import (
 	"iter"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ChatStream is a streamed chat answer as typed chunks. Read it with Next or All, and close it in any case.
@@ -29,7 +29,7 @@ func (s *ChatStream) Next() (*ChatChunk, error) {
 		return nil, err
 	}
 	chunk := new(ChatChunk)
-	if err := json.Unmarshal([]byte(event.Data), chunk); err != nil {
+	if err := chunk.decode(jsontext.Value(event.Data)); err != nil {
 		return nil, &Error{
 			Kind: ErrUpstream, Status: http.StatusBadGateway, Code: "upstream_invalid_answer",
 			Outcome: OutcomeInterrupted, Message: "a chunk of the upstream's stream cannot be read", Err: err,

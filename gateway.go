@@ -96,7 +96,7 @@ func (c *Client) Chat(ctx context.Context, req ChatRequest) (*ChatResponse, erro
 		return nil, err
 	}
 	answer := new(ChatResponse)
-	return answer, decodeAnswer(res, answer)
+	return answer, unreadable(answer.decode(res.Body))
 }
 
 // ChatStream answers a chat call with a typed stream, which the caller must close. It asks for a stream, whatever
@@ -118,7 +118,7 @@ func (c *Client) Embed(ctx context.Context, req EmbeddingRequest) (*EmbeddingRes
 		return nil, err
 	}
 	answer := new(EmbeddingResponse)
-	return answer, decodeAnswer(res, answer)
+	return answer, unreadable(answer.decode(res.Body))
 }
 
 func (c *Client) do(ctx context.Context, api API, model string, stream bool, document any) (*Response, error) {
@@ -134,14 +134,15 @@ func (c *Client) do(ctx context.Context, api API, model string, stream bool, doc
 	return c.Do(ctx, &Request{API: api, Model: model, Stream: stream, Body: body})
 }
 
-func decodeAnswer(res *Response, into any) error {
-	if err := json.Unmarshal(res.Body, into); err != nil {
-		return &Error{
-			Kind: ErrUpstream, Status: http.StatusBadGateway, Code: "upstream_invalid_answer", Outcome: OutcomeUnknown,
-			Message: "the upstream's answer cannot be read as the typed value", Err: err,
-		}
+// unreadable makes the error of decoding an answer one for the caller.
+func unreadable(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &Error{
+		Kind: ErrUpstream, Status: http.StatusBadGateway, Code: "upstream_invalid_answer", Outcome: OutcomeUnknown,
+		Message: "the upstream's answer cannot be read as the typed value", Err: err,
+	}
 }
 
 // Model describes an alias to callers.

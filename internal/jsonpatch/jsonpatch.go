@@ -34,15 +34,15 @@ func Parse(doc []byte) (Object, error) {
 	}
 	var few [manyMembers]Member
 	members, names := few[:0], 0
-	isObject := walk(view(doc), '{', func(s span) bool {
-		members = append(members, Member{NameStart: s.nameStart, ValueStart: s.start, ValueEnd: s.end})
-		names += s.nameEnd - s.nameStart
-		return true
-	})
-	if !isObject {
+	w := walkObject(view(doc))
+	for w.next() {
+		members = append(members, Member{NameStart: w.nameStart, ValueStart: w.start, ValueEnd: w.end})
+		names += w.nameEnd - w.nameStart
+	}
+	if w.bad {
 		return Object{}, notObject(doc)
 	}
-	members = slices.Clone(members)
+	members = append(make([]Member, 0, len(members)), members...)
 	nameMembers(doc, members, names)
 	return Object{doc[:len(doc):len(doc)], members}, nil
 }

@@ -21,31 +21,40 @@ func Skip[T text](doc T, pos int) int {
 // Find returns the raw value of the first member of the object with that name, and whether there is one. A member
 // whose name is written with escapes is not found. Text behind that member is not looked at.
 func Find[T text](object T, name string) (value T, ok bool) {
-	doc := view(object)
-	walk(doc, '{', func(s span) bool {
-		written := doc[s.nameStart+1 : s.nameEnd-1]
-		ok = written == name && strings.IndexByte(written, '\\') < 0
-		if ok {
-			value = object[s.start:s.end]
+	if strings.IndexByte(name, '\\') >= 0 {
+		return value, false // it can only be written with escapes
+	}
+	for w := walkObject(view(object)); w.next(); {
+		if w.doc[w.nameStart+1:w.nameEnd-1] == name {
+			return object[w.start:w.end], true
 		}
-		return !ok
-	})
-	return value, ok
+	}
+	return value, false
 }
 
 // EachMember calls f with the name (without quotes, escapes as written) and the raw value of each member of the
 // object, until f returns false. It reports whether the text could be walked as far as it was. Text behind the object
 // is not looked at.
 func EachMember[T text](object T, f func(name, value T) bool) bool {
-	return walk(view(object), '{', func(s span) bool {
-		return f(object[s.nameStart+1:s.nameEnd-1], object[s.start:s.end])
-	})
+	w := walkObject(view(object))
+	for w.next() {
+		if !f(object[w.nameStart+1:w.nameEnd-1], object[w.start:w.end]) {
+			return true
+		}
+	}
+	return !w.bad
 }
 
 // EachElement calls f with the raw value of each element of the array, until f returns false. It reports whether the
 // text could be walked as far as it was. Text behind the array is not looked at.
 func EachElement[T text](array T, f func(value T) bool) bool {
-	return walk(view(array), '[', func(s span) bool { return f(array[s.start:s.end]) })
+	w := walkArray(view(array))
+	for w.next() {
+		if !f(array[w.start:w.end]) {
+			return true
+		}
+	}
+	return !w.bad
 }
 
 // view returns the text as a string without a copy. It must not outlive the call that it was made for.
@@ -55,50 +64,65 @@ func view[T text](doc T) string {
 	return *(*string)(unsafe.Pointer(&doc)) // a slice begins with what a string is: pointer and length
 }
 
-// span is where one member or element stands: its name, if it has one, quotes included, and its value.
-type span struct{ nameStart, nameEnd, start, end int }
+// walker goes from member to member of an object, or from element to element of an array.
+type walker struct {
+	doc     string
+	closing byte
+	pos     int // where the next member or element begins, after white space
+	done    bool
+	bad     bool // the text is not well enough formed
 
-// walk calls f for each member of the object, or each element of the array, that opens with the given bracket, until
-// f returns false. It reports whether the text could be walked as far as it was.
-func walk(doc string, open byte, f func(span) bool) bool {
-	pos := skipSpace(doc, 0)
-	if !at(doc, pos, open) {
+	// The member or element that next has found; an element has no name. Quotes belong to the name.
+	nameStart, nameEnd, start, end int
+}
+
+func walkObject(doc string) walker { return walk(doc, '{', '}') }
+func walkArray(doc string) walker  { return walk(doc, '[', ']') }
+
+func walk(doc string, opening, closing byte) walker {
+	w := walker{doc: doc, closing: closing, pos: skipSpace(doc, 0)}
+	if !at(doc, w.pos, opening) {
+		w.bad = true
+		return w
+	}
+	w.pos = skipSpace(doc, w.pos+1)
+	w.done = at(doc, w.pos, closing)
+	return w
+}
+
+// next finds the next member or element. It is false after the last one, and where the text is malformed.
+func (w *walker) next() bool {
+	if w.done || w.bad {
 		return false
 	}
-	closing := open + 2 // '{' and '}', '[' and ']' are two apart
-	if pos = skipSpace(doc, pos+1); at(doc, pos, closing) {
-		return true
-	}
-	for {
-		var s span
-		if open == '{' {
-			if !at(doc, pos, '"') {
-				return false
-			}
-			s.nameStart, s.nameEnd = pos, skipString(doc, pos)
-			if s.nameEnd < 0 {
-				return false
-			}
-			if pos = skipSpace(doc, s.nameEnd); !at(doc, pos, ':') {
-				return false
-			}
-			pos = skipSpace(doc, pos+1)
-		}
-		s.start, s.end = pos, skip(doc, pos)
-		if s.end < 0 {
+	doc, pos := w.doc, w.pos
+	w.bad = true // until all is well
+	if w.closing == '}' {
+		if !at(doc, pos, '"') {
 			return false
 		}
-		// What follows is looked at first: a value that was cut off, as the 12 of {"n":12, is not one.
-		pos = skipSpace(doc, s.end)
-		last := at(doc, pos, closing)
-		if !last && !at(doc, pos, ',') {
+		w.nameStart, w.nameEnd = pos, skipString(doc, pos)
+		if w.nameEnd < 0 {
 			return false
 		}
-		if !f(s) || last {
-			return true
+		if pos = skipSpace(doc, w.nameEnd); !at(doc, pos, ':') {
+			return false
 		}
 		pos = skipSpace(doc, pos+1)
 	}
+	w.start, w.end = pos, skip(doc, pos)
+	if w.end < 0 {
+		return false
+	}
+	// What follows is looked at too: a value that was cut off, as the 12 of {"n":12, is not one.
+	pos = skipSpace(doc, w.end)
+	w.done = at(doc, pos, w.closing)
+	if !w.done && !at(doc, pos, ',') {
+		return false
+	}
+	w.pos = skipSpace(doc, pos+1)
+	w.bad = false
+	return true
 }
 
 func at(doc string, pos int, c byte) bool { return pos < len(doc) && doc[pos] == c }
@@ -146,33 +170,25 @@ func isScalar(c byte) bool {
 // skipString skips the string whose opening quote is at pos.
 func skipString(doc string, pos int) int {
 	pos++
-	// Most strings are names and short values: they end before a call of IndexByte would have begun to pay.
-	for near := min(pos+shortString, len(doc)); pos < near; pos++ {
-		switch doc[pos] {
-		case '"':
-			return pos + 1
-		case '\\':
-			pos++
-		}
-	}
 	for pos < len(doc) {
 		length := strings.IndexByte(doc[pos:], '"')
 		if length < 0 {
 			return -1
 		}
-		stretch := doc[pos : pos+length]
-		pos += length + 1
-		// An odd number of backslashes before the quote escapes it. They are counted back to the quote before at
-		// most, so none is counted twice.
-		backslashes := len(stretch) - len(strings.TrimRight(stretch, `\`))
-		if backslashes%2 == 0 {
+		quote := pos + length
+		// It is escaped when an odd number of backslashes stands before it. They are counted back to the quote before
+		// at most, so that none is counted twice.
+		first := quote
+		for first > pos && doc[first-1] == '\\' {
+			first--
+		}
+		pos = quote + 1
+		if (quote-first)%2 == 0 {
 			return pos
 		}
 	}
 	return -1
 }
-
-const shortString = 16
 
 // skipNested skips the object or array that opens at pos.
 func skipNested(doc string, pos int) int {

@@ -28,7 +28,7 @@ func endpoints(base string) (map[gateway.API]*url.URL, error) {
 	case u.Fragment != "":
 		return nil, errors.New("BaseURL must not have a fragment")
 	}
-	path := strings.TrimRight(u.Path, "/")
+	path := strings.TrimRight(u.EscapedPath(), "/")
 	for _, suffix := range []string{"/chat/completions", "/embeddings"} {
 		if strings.HasSuffix(path, suffix) {
 			return nil, fmt.Errorf("BaseURL must not end in %s: leave that off", suffix)
@@ -39,7 +39,8 @@ func endpoints(base string) (map[gateway.API]*url.URL, error) {
 	}
 	join := func(suffix string) *url.URL {
 		joined := *u
-		joined.Path, joined.RawPath = path+suffix, ""
+		joined.RawPath = path + suffix
+		joined.Path, _ = url.PathUnescape(joined.RawPath) // it was parsed once already
 		return &joined
 	}
 	return map[gateway.API]*url.URL{

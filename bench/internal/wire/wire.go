@@ -35,20 +35,19 @@ func Request(model, mode string, size int, stream bool) []byte {
 	}
 	b.WriteString(`"temperature":0.2,"max_tokens":256,"messages":[`)
 	b.WriteString(`{"role":"system","content":"You are terse."},`)
-	for i := 0; size-b.Len() > 1200; i++ {
+	const last = 160 // the message with the question
+	for i := 0; size-b.Len() > 2*last; i++ {
 		role := [...]string{"user", "assistant"}[i%2]
-		fmt.Fprintf(&b, `{"role":%q,"content":"%s"},`, role, prose(i, min(800, size-b.Len()-400)))
+		fmt.Fprintf(&b, `{"role":%q,"content":"%s"},`, role, prose(min(800, size-b.Len()-last)))
 	}
 	fmt.Fprintf(&b, `{"role":"user","content":%q}]}`, Question)
 	return []byte(b.String())
 }
 
-// prose returns n characters with an escape now and then, as text has.
-func prose(seed, n int) string {
+// prose returns about n characters, with an escape now and then, as text has.
+func prose(n int) string {
 	const words = `the quick brown fox jumps over the lazy dog and says \"again\", then rests.\n`
-	text := strings.Repeat(words, n/len(words)+2)
-	start := len(words) * (seed % 2)
-	return text[start : start+n/len(words)*len(words)]
+	return strings.Repeat(words, max(1, n/len(words)))
 }
 
 // Answer returns a whole chat answer of about 600 bytes.

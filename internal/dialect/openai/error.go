@@ -178,9 +178,12 @@ func readFailure(body string) failure {
 	return failure{message: strings.Clone(body[:min(len(body), maxText)])}
 }
 
-// readFailureValue reads a JSON value that may be an error. Errors within errors are followed to a small depth.
+// maxNested is how deep an error within an error is looked for.
+const maxNested = 8
+
+// readFailureValue reads a JSON value that may be an error.
 func readFailureValue(raw string, depth int) (f failure, ok bool) {
-	if depth > 4 || raw == "" {
+	if depth > maxNested || raw == "" {
 		return f, false
 	}
 	s := scanner{text: raw}
