@@ -490,7 +490,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if n := opened.Load(); n > 60 {
+	if n := opened.Load(); n > 50 {
 		t.Errorf("50 callers opened %d connections", n)
 	}
 }
