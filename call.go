@@ -20,10 +20,11 @@ type call struct {
 	cancel context.CancelCauseFunc
 	began  time.Time
 
-	mu       sync.Mutex
-	record   *Record
-	streams  []*callStream // given out by dispatch and not yet ended
-	finished bool
+	mu        sync.Mutex
+	record    *Record
+	streams   []*callStream // given out by dispatch and not yet ended
+	handedOut bool          // the caller has a stream
+	finished  bool
 }
 
 // begin registers a new call; every call that begins is finished exactly once.
@@ -34,7 +35,7 @@ func (c *Client) begin(ctx context.Context, req *Request) (*call, error) {
 		ModelRequested: req.Model, Stream: req.Stream, UsageSource: UsageMissing,
 	}}
 	if call.record.TraceID == "" {
-		call.record.TraceID = newTraceID()
+		call.record.TraceID = NewTraceID()
 	}
 	call.ctx, call.cancel = context.WithCancelCause(ctx)
 	if !c.calls.add(call) {
@@ -67,6 +68,7 @@ func (c *call) context() context.Context {
 
 // complete finishes a call that was answered with a whole document.
 func (c *call) complete(res *Response) {
+	c.closeStreams()
 	res.Record = c.record
 	c.finish(nil)
 }
@@ -76,6 +78,7 @@ func (c *call) complete(res *Response) {
 func (c *call) streaming(res *Response) *Response {
 	c.mu.Lock()
 	own := len(c.streams) > 0
+	c.handedOut = own
 	c.mu.Unlock()
 	out := *res
 	out.Record = c.record
@@ -111,15 +114,30 @@ func (r *finishingReader) Close() error {
 	return err
 }
 
-// abort finishes a call that failed and returns its error for the caller, with the attempts attached. Streams that a
-// middleware left open are closed.
-func (c *call) abort(err error) *Error {
+// leave ends the call's work when its caller closes the stream that it was given.
+func (c *call) leave() {
+	c.mu.Lock()
+	handedOut := c.handedOut
+	c.mu.Unlock()
+	if handedOut {
+		c.cancel(context.Canceled)
+	}
+}
+
+// closeStreams closes the streams that are still open.
+func (c *call) closeStreams() {
 	c.mu.Lock()
 	open := c.streams
 	c.mu.Unlock()
 	for _, s := range open {
 		_ = s.Close()
 	}
+}
+
+// abort finishes a call that failed and returns its error for the caller, with the attempts attached. Streams that a
+// middleware left open are closed.
+func (c *call) abort(err error) *Error {
+	c.closeStreams()
 	e := *AsError(err)
 	if e.Kind == ErrCanceled && errors.Is(context.Cause(c.ctx), ErrClosed) {
 		e = *errClosed()
@@ -286,14 +304,7 @@ func (r *registry) drain(ctx context.Context) error {
 	if waitFor(idle, windUp) {
 		return ctx.Err()
 	}
-	r.each(func(c *call) {
-		c.mu.Lock()
-		open := c.streams
-		c.mu.Unlock()
-		for _, s := range open {
-			_ = s.Close()
-		}
-	})
+	r.each((*call).closeStreams)
 	if !waitFor(idle, forceWindUp) {
 		return fmt.Errorf("gateway: %d calls did not end when they were canceled: %w", r.count(), ctx.Err())
 	}

@@ -60,13 +60,21 @@ type admitted struct {
 	route  *route
 	permit Permit // nil without a limiter
 	actual Actual
+	ran    bool // an attempt has run, or may have
+	atRisk bool // it may have cost what nobody knows
 }
 
+// settle gives the slot and the permit back. A call that cannot have run consumed nothing, and that is known.
 func (a *admitted) settle() {
 	a.route.slots.Release()
-	if a.permit != nil {
-		a.permit.Settle(a.actual)
+	if a.permit == nil {
+		return
 	}
+	if !a.ran {
+		a.actual.Source = UsageReported
+	}
+	a.actual.USD.Valid = !a.atRisk
+	a.permit.Settle(a.actual)
 }
 
 func (c *Client) admit(ctx context.Context, call *call, route *route, req *Request) (Permit, error) {
@@ -144,7 +152,7 @@ func (c *Client) tryCandidates(ctx context.Context, a *admitted, req *Request) (
 		}
 		wait := i == len(targets)-1 // rather than wait for a slot, go to a candidate that has one
 		for number := 1; ; number++ {
-			res, err := c.attempt(ctx, a, t, req, wait)
+			res, opened, err := c.attempt(ctx, a, t, req, wait)
 			if err == nil {
 				return res, nil
 			}
@@ -153,16 +161,13 @@ func (c *Client) tryCandidates(ctx context.Context, a *admitted, req *Request) (
 				return nil, last
 			}
 			decision := a.route.retry.Next(Attempt{
-				Number: number, Candidate: i, Elapsed: time.Since(a.call.began), Err: err,
+				Number: number, Candidate: i, Elapsed: time.Since(a.call.began), Opened: opened, Err: err,
 			})
 			if decision.Action == Stop {
 				return nil, last
 			}
 			if decision.Action == NextCandidate || !fits(ctx, decision.Delay) {
 				break
-			}
-			if err.OtherKey {
-				number-- // another key is not another try of the candidate
 			}
 			if !sleep(ctx, decision.Delay) {
 				return nil, AsError(context.Cause(ctx))
@@ -197,10 +202,18 @@ func errUnpriced(t *target, last *Error) *Error {
 
 // attempt makes one attempt on t. Whatever happens, the slot is given back and the attempt noted: here, or by the
 // stream that it returns.
-func (c *Client) attempt(ctx context.Context, a *admitted, t *target, req *Request, wait bool) (*Response, *Error) {
+func (c *Client) attempt(ctx context.Context, a *admitted, t *target, req *Request, wait bool) (
+	res *Response, opened bool, failure *Error,
+) {
 	if err := t.acquire(ctx, wait); err != nil {
-		return nil, overloaded("the upstream "+quoteForMessage(t.candidate.Provider), t.maxWait, err)
+		return nil, false, overloaded("the upstream "+quoteForMessage(t.candidate.Provider), t.maxWait, err)
 	}
+	streaming := false
+	defer func() {
+		if !streaming {
+			t.release()
+		}
+	}()
 	began := time.Now()
 	out := *req
 	out.Model, out.TraceID = t.candidate.Model, a.call.record.TraceID
@@ -208,24 +221,25 @@ func (c *Client) attempt(ctx context.Context, a *admitted, t *target, req *Reque
 	var held []Event
 	if err == nil && res.Stream != nil {
 		if held, err = firstOutput(res.Stream); err != nil {
-			_ = res.Stream.Close()
+			opened = true
+			_ = closeSource(res.Stream)
 		}
 	}
 	info := AttemptInfo{Provider: t.candidate.Provider, Model: t.candidate.Model}
 	if err != nil {
-		defer t.release()
-		c.failed(ctx, a, t, req, info, began, err)
-		return nil, err
+		own := *err // the provider may give the same error to many calls
+		c.failed(ctx, a, t, req, info, began, &own)
+		return nil, opened, &own
 	}
 	info.KeyFingerprint, info.Status = res.KeyFingerprint, http.StatusOK
 	res = a.call.answered(t, res)
 	if res.Stream != nil {
+		streaming = true
 		res.Stream = NewStream(newCallStream(c, a, t, req, res.Stream, held, info, began))
-		return res, nil
+		return res, false, nil
 	}
-	defer t.release()
 	c.succeeded(a, t, info, began, res.Usage)
-	return res, nil
+	return res, false, nil
 }
 
 // protect calls a provider so that neither a panic nor an answer that is none gets any further.
@@ -277,6 +291,16 @@ func nextEvent(s *Stream) (event Event, err error) {
 		}
 	}()
 	return s.Next()
+}
+
+// closeSource closes a provider's stream so that a panic in it becomes an error.
+func closeSource(s *Stream) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = panicError(cause)
+		}
+	}()
+	return s.Close()
 }
 
 // streamError returns nil for an orderly end.
@@ -351,6 +375,7 @@ func (c *Client) succeeded(a *admitted, t *target, info AttemptInfo, began time.
 // charge puts the reported usage and its cost on an attempt and into the record.
 func (c *Client) charge(a *admitted, t *target, info *AttemptInfo, usage *Usage) {
 	if usage == nil {
+		a.ran, a.atRisk = true, true
 		a.call.noCost(NoCostUsage)
 		return
 	}
@@ -366,12 +391,15 @@ func (c *Client) charge(a *admitted, t *target, info *AttemptInfo, usage *Usage)
 
 // account adds an attempt's usage to what the call consumed.
 func (a *admitted) account(u Usage, source UsageSource, usd *decimal.Decimal) {
+	a.ran = true
 	a.actual.Usage = a.actual.Usage.plus(u)
 	if a.actual.Source != UsageEstimated {
 		a.actual.Source = source
 	}
 	if usd != nil {
-		a.actual.USD = decimal.NewNullDecimal(a.actual.USD.Decimal.Add(*usd))
+		a.actual.USD.Decimal = a.actual.USD.Decimal.Add(*usd)
+	} else {
+		a.atRisk = true
 	}
 	a.call.mu.Lock()
 	defer a.call.mu.Unlock()
@@ -493,8 +521,8 @@ func (s *callStream) Buffered() bool {
 
 // Close implements [EventReader]. Closing a stream that has not ended cancels the upstream's work.
 func (s *callStream) Close() error {
-	s.admitted.call.cancel(context.Canceled)
-	err := s.source.Close() // makes a Next that is blocked return, which then ends the stream
+	s.admitted.call.leave()
+	err := closeSource(s.source) // makes a Next that is blocked return, which then ends the stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
@@ -512,7 +540,7 @@ func (s *callStream) end(err *Error, result error) {
 	if err != nil && err.Outcome == OutcomeCanceled && s.finished {
 		err = nil // the answer was complete; only its epilogue was not waited for
 	}
-	_ = s.source.Close()
+	_ = closeSource(s.source)
 	s.info.Latency = time.Since(s.began)
 	s.info.Milliseconds = s.info.Latency.Milliseconds()
 	if err != nil {
@@ -546,7 +574,8 @@ func (c *call) firstToken() {
 	}
 }
 
-// streamEnded finishes the call when its last stream has ended.
+// streamEnded finishes the call when its last stream has ended. Until Do has handed a stream to the caller, a middleware
+// may read one or give it up, and the call goes on.
 func (c *call) streamEnded(s *callStream, err *Error) {
 	c.mu.Lock()
 	for i, open := range c.streams {
@@ -555,9 +584,9 @@ func (c *call) streamEnded(s *callStream, err *Error) {
 			break
 		}
 	}
-	left := len(c.streams)
+	last := c.handedOut && len(c.streams) == 0
 	c.mu.Unlock()
-	if left == 0 {
+	if last {
 		c.finish(err)
 	}
 }

@@ -204,8 +204,8 @@ func (c *Client) resolve(req *Request) (*route, error) {
 	}
 }
 
-// newTraceID returns 16 random bytes in hexadecimal, as W3C trace ids are.
-func newTraceID() string {
+// NewTraceID returns a fresh id for [Request.TraceID]: 16 random bytes in hexadecimal, as W3C trace ids are.
+func NewTraceID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	return hex.EncodeToString(id[:])

@@ -54,6 +54,7 @@ type Attempt struct {
 	Number    int           // the attempt's number on this candidate, from 1
 	Candidate int           // which candidate of the call, from 0
 	Elapsed   time.Duration // since the call was admitted
+	Opened    bool          // it was a stream that had begun, and failed before its first output
 	Err       *Error        // why the attempt failed; never nil
 }
 
@@ -82,7 +83,8 @@ type RetryPolicy interface {
 
 // DefaultRetryPolicy repeats only what cannot have run: attempts that were not sent, and attempts that the upstream
 // refused (429, 500, 502, 503, 504, 529 and the like). It waits as long as the upstream asked for, or else backs off
-// exponentially with jitter. An attempt whose result is unknown is never repeated unless RetryUnknown says so.
+// exponentially with jitter. An attempt whose result is unknown is never repeated unless RetryUnknown says so; but a
+// stream that broke after its opening and before any output is replaced by the next candidate's.
 //
 // The zero value does not retry but does go on to the next candidate. Use [NewRetryPolicy] for the defaults.
 type DefaultRetryPolicy struct {
@@ -114,7 +116,11 @@ func (p DefaultRetryPolicy) Next(a Attempt) Decision {
 	switch a.Err.Outcome {
 	case OutcomeNotSent, OutcomeRefused:
 	case OutcomeUnknown:
-		if !p.RetryUnknown {
+		switch {
+		case p.RetryUnknown:
+		case a.Opened:
+			return Decision{Action: NextCandidate}
+		default:
 			return Decision{Action: Stop}
 		}
 	case OutcomeRejected:
@@ -167,7 +173,8 @@ func (p DefaultRetryPolicy) delay(a Attempt) (delay time.Duration, ok bool) {
 			return 0, true
 		}
 		// The upstream's wish is a lower bound. A little more spreads a herd that was refused at one moment.
-		return after + rand.N(min(after/20, 250*time.Millisecond)+1), after <= maxDelay
+		spread := rand.N(min(after/20, 250*time.Millisecond) + 1)
+		return min(after+spread, max(after, maxDelay)), after <= maxDelay
 	}
 	base := p.Base
 	if base <= 0 {

@@ -38,9 +38,9 @@ const (
 
 // reply is what a process says of itself when it is asked.
 type reply struct {
-	CPU     time.Duration // user and system time so far
-	Objects uint64        // allocated so far
-	Bytes   uint64        // allocated so far
+	CPU     float64 // user and system time so far, µs
+	Objects uint64  // allocated so far
+	Bytes   uint64  // allocated so far
 
 	RSS   int64 // resident memory
 	Heap  int64 // of the Go heap, in use
@@ -134,6 +134,7 @@ const (
 	askMemory  = "memory"       // as it is
 	askLive    = "live"         // after everything has been given back that is not used
 	askCounts  = "counts"       // requests, tokens, streams
+	askLast    = "last"         // the upstream: the latest request
 	askProfile = "cpuprofile "  // and a file's name: begin; without a name: end
 	askHeap    = "heapprofile " // and a file's name
 )
@@ -144,8 +145,8 @@ var profile *os.File
 func obey(command string, r *reply, fill func(*reply)) error {
 	switch {
 	case command == askUsage:
-		var err error
-		r.CPU, err = cpuTime()
+		d, err := cpuTime()
+		r.CPU = microseconds(d)
 		samples := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/allocs:bytes"}}
 		metrics.Read(samples)
 		r.Objects, r.Bytes = samples[0].Value.Uint64(), samples[1].Value.Uint64()
@@ -160,8 +161,11 @@ func obey(command string, r *reply, fill func(*reply)) error {
 		runtime.ReadMemStats(&m)
 		r.Heap, r.Stack = int64(m.HeapInuse), int64(m.StackInuse)
 		return nil
-	case command == askCounts:
+	case command == askCounts, command == askLast:
 		fill(r)
+		if command != askLast {
+			r.Last = ""
+		}
 		return nil
 	case strings.HasPrefix(command, askProfile):
 		return cpuProfile(strings.TrimPrefix(command, askProfile))

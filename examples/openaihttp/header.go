@@ -49,7 +49,7 @@ func describe(header http.Header, r *gateway.Record) {
 	}
 }
 
-// traceID returns the caller's own id for the call, if it sent a sane one.
+// traceID returns the caller's own id for the call if it sent a sane one, and else a fresh one.
 func traceID(header http.Header) string {
 	if id := header.Get(headerRequestID); isSane(id) {
 		return id
@@ -59,7 +59,7 @@ func traceID(header http.Header) string {
 		isSane(parts[1]) && strings.Trim(parts[1], "0") != "" {
 		return parts[1]
 	}
-	return ""
+	return gateway.NewTraceID()
 }
 
 func isSane(id string) bool {

@@ -51,7 +51,7 @@ func WithMaxInFlight(bytes int64) Option { return func(h *Handler) { h.bodies.ro
 func WithBodyTimeout(d time.Duration) Option { return func(h *Handler) { h.bodies.timeout = d } }
 
 // WithWriteStall bounds how long a client may take no byte of its answer before it is dropped and the upstream's work
-// cancelled. A slow client that goes on reading is not dropped. The default is [DefaultWriteStall].
+// cancelled. A slow client that goes on reading, 16 KiB within that time at least, is not dropped. The default is [DefaultWriteStall].
 func WithWriteStall(d time.Duration) Option { return func(h *Handler) { h.stall = d } }
 
 // WithKeepAlive writes a comment line to a streaming client after each d of silence, so that load balancers do not cut

@@ -66,8 +66,7 @@ func (h *Handler) serve(w *answer, r *http.Request) {
 	}
 	caller, err := h.authenticate(r, admin)
 	if err != nil {
-		drain(r.Body)
-		w.fail(err)
+		refuse(w, r, err)
 		return
 	}
 	e, ok := h.endpoint(where)
@@ -146,8 +145,7 @@ func (h *Handler) call(w *answer, r *http.Request, caller gateway.Caller, api ga
 	defer held.release()
 	body, err := h.bodies.read(w, r, &held)
 	if err != nil {
-		drain(r.Body)
-		w.fail(err)
+		refuse(w, r, err)
 		return
 	}
 	req, failure := newRequest(api, body, r, caller, w.traceID)
@@ -264,8 +262,7 @@ func (h *Handler) explain(w *answer, r *http.Request, caller gateway.Caller) {
 	defer held.release()
 	body, err := h.bodies.read(w, r, &held)
 	if err != nil {
-		drain(r.Body)
-		w.fail(err)
+		refuse(w, r, err)
 		return
 	}
 	req, failure := newRequest(gateway.APIChat, body, r, caller, w.traceID)
@@ -320,8 +317,8 @@ func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *answer) WriteHeader(status int) {
 	w.wroteHeader = true
-	if w.traceID != "" && w.Header()[headerTraceID] == nil {
-		setTraceID(w.Header(), w.traceID)
+	if header := w.Header(); header[headerTraceID] == nil {
+		setTraceID(header, w.traceID)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -340,9 +337,6 @@ func (w *answer) json(status int, value any) {
 // fail answers with an error in OpenAI's form.
 func (w *answer) fail(err error) {
 	e := gateway.AsError(err)
-	if e.Status == gateway.StatusClientClosedRequest {
-		panic(http.ErrAbortHandler) // nobody is there to read it
-	}
 	header := w.Header()
 	header["Content-Type"] = jsonContentType
 	switch {

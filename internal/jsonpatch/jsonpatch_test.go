@@ -49,10 +49,10 @@ func TestParseSaysWhatAndWhere(t *testing.T) {
 		{"12", jsonpatch.SyntaxError{Message: "the document must be a JSON object, not a number"}},
 		{"null", jsonpatch.SyntaxError{Message: "the document must be a JSON object, not null"}},
 		{"true", jsonpatch.SyntaxError{Message: "the document must be a JSON object, not a boolean"}},
-		{`{"a":1} x`, jsonpatch.SyntaxError{Offset: 7, Message: "there is something behind the JSON value"}},
+		{`{"a":1} x`, jsonpatch.SyntaxError{Offset: 8, Message: "there is something behind the JSON value"}},
 		{`{"a":1,"a":2}`, jsonpatch.SyntaxError{Offset: 7, Path: "/a", Message: "duplicate object member name"}},
 		{`{"a":[{"b":tru}]}`, jsonpatch.SyntaxError{Offset: 14, Path: "/a/0/b", Message: "invalid character '}' in literal true (expecting 'e')"}},
-		{"\ufeff{}", jsonpatch.SyntaxError{Message: "invalid character '\\ufeff' at start of value"}},
+		{"\ufeff{}", jsonpatch.SyntaxError{Message: "the document begins with a byte order mark, which JSON does not allow"}},
 	}
 	for _, test := range tests {
 		_, err := jsonpatch.Parse([]byte(test.doc))
@@ -95,7 +95,7 @@ func TestFind(t *testing.T) {
 		{`{"a":1,"b":{"c":2}}`, "b", `{"c":2}`, true},
 		{`{"a":{"c":1}}`, "c", "", false},
 		{`{"a":1,"a":2}`, "a", "1", true},
-		{`{"a":1`, "a", "1", true},
+		{`{"a":1`, "a", "", false}, // it may be the 1 of 12
 		{`{"a":`, "a", "", false},
 		{`[1]`, "a", "", false},
 		{`{}`, "a", "", false},

@@ -120,6 +120,9 @@ func (r *Reader) scan() (Event, bool) {
 		r.skipLine = false
 		switch {
 		case skip:
+		case len(line) == 0 && r.kept-r.start > r.max:
+			r.tooLarge()
+			return Event{}, false
 		case len(line) == 0 && r.kept > r.start:
 			event, ok := r.parse(r.buf[r.start:r.kept])
 			if r.kept = r.start; ok {
@@ -177,7 +180,7 @@ func (r *Reader) begin() bool {
 // fill reads once. A clean end closes the last line and the last event.
 func (r *Reader) fill() {
 	if r.used() > r.max {
-		r.err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.max)
+		r.tooLarge()
 		return
 	}
 	for range maxEmptyReads {
@@ -194,6 +197,8 @@ func (r *Reader) fill() {
 	}
 	r.err = io.ErrNoProgress
 }
+
+func (r *Reader) tooLarge() { r.err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.max) }
 
 // used returns the size of the event that is being collected.
 func (r *Reader) used() int { return (r.kept - r.start) + (r.filled - r.line) }

@@ -51,12 +51,14 @@ type watchdog struct {
 
 	mu    sync.Mutex
 	phase phase
+	since time.Time // when it began
 	fires time.Time // when timer fires; zero: it is stopped
 	timer *time.Timer
 }
 
 func newWatchdog(timeouts Timeouts, first phase, cancel context.CancelCauseFunc) *watchdog {
 	w := &watchdog{timeouts: timeouts, cancel: cancel, started: time.Now(), phase: first}
+	w.since = w.started
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.arm(w.started)
@@ -83,28 +85,31 @@ func (w *watchdog) enter(p phase) {
 	if p <= w.phase {
 		return
 	}
-	w.phase = p
+	now := time.Now()
+	w.phase, w.since = p, now
 	w.touch()
-	w.arm(time.Now())
+	w.arm(now)
 }
 
 // deadline returns when the attempt has taken too long, and why; zero for never. The caller holds mu.
 func (w *watchdog) deadline() (time.Time, *timeout) {
 	var limit time.Duration
+	since := w.since
 	switch w.phase {
 	case connecting:
 		limit = w.timeouts.Connect
 	case waiting:
-		limit = w.timeouts.FirstByte
+		limit = w.timeouts.FirstByte // whatever else arrives meanwhile
 	case receiving:
 		limit = w.timeouts.Idle
+		since = w.started.Add(time.Duration(w.active.Load()))
 	case ended:
 		return time.Time{}, nil
 	}
 	var at time.Time
 	var why *timeout
 	if limit > 0 {
-		at = w.started.Add(time.Duration(w.active.Load()) + limit)
+		at = since.Add(limit)
 		why = &timeout{phase: w.phase, after: limit}
 	}
 	if total := w.timeouts.Total; total > 0 && (at.IsZero() || w.started.Add(total).Before(at)) {
