@@ -18,8 +18,11 @@ import (
 
 	"github.com/gatewright/gateway"
 	"github.com/gatewright/gateway/gatewaytest"
+	"github.com/gatewright/gateway/internal/leakcheck"
 	"github.com/gatewright/gateway/providers/openai"
 )
+
+func TestMain(m *testing.M) { leakcheck.Main(m) }
 
 // openCloud returns a provider that calls url, usually over real sockets.
 func openCloud(t *testing.T, name, url string, changes ...func(*openai.Config)) gateway.Provider {
@@ -371,7 +374,8 @@ func TestConnectionsAreReused(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if u.Count() != callers*each || u.Seen() > callers+10 {
+	// net/http opens one more now and then while another is coming free.
+	if u.Count() != callers*each || u.Seen() > 2*callers {
 		t.Errorf("%d requests over %d connections", u.Count(), u.Seen())
 	}
 }

@@ -15,6 +15,9 @@ import (
 
 // Open makes the provider that c describes. Secrets are resolved now, so an error may name a variable or a file.
 func Open(c gateway.ProviderConfig) (gateway.Provider, error) {
+	if c.Name == "" {
+		return nil, errors.New("a provider needs a name")
+	}
 	switch c.Type {
 	case "echo":
 		return echo.New(c.Name), nil

@@ -62,7 +62,7 @@ func parse(arguments []string) (settings, error) {
 	window := flags.Duration("window", 0, "length of a window of load (default 350ms, quick: 150ms)")
 	only := flags.String("run", "", "only the scenarios that match the `expression`")
 	roles := flags.String("roles", strings.Join([]string{roleReverse, roleLean, roleGateway, nameDirect}, ","),
-		"`contenders`; there is \""+rolePooled+"\" too")
+		"`contenders`; there is "+rolePooled+" too")
 	streams := flags.Int("streams", -1, "open streams for the measure of memory; 0: none (default 1000, quick: 200)")
 	folder := flags.String("profile", "", "write CPU and allocation profiles of the proxies to the `folder`")
 	if err := flags.Parse(arguments); err != nil {
@@ -82,11 +82,7 @@ func parse(arguments []string) (settings, error) {
 		s.streams = *streams
 	}
 	for role := range strings.SplitSeq(*roles, ",") {
-		if role = strings.TrimSpace(role); role == "pooled" && len(s.roles) > 0 {
-			s.roles[len(s.roles)-1] = rolePooled // the name itself has a comma
-		} else {
-			s.roles = append(s.roles, role)
-		}
+		s.roles = append(s.roles, strings.TrimSpace(role))
 	}
 	var err error
 	s.only, err = regexp.Compile(*only)

@@ -51,7 +51,7 @@ func measureMemory(ctx context.Context, role string, up *process, n int) (m memo
 	}
 	defer opened()
 	// Some events pass on each stream, so that buffers are as they are in use.
-	time.Sleep(3 * slowPause)
+	time.Sleep(3 * slowPause())
 	if open, err := up.ask(askCounts); err != nil || open.Open != int64(n) {
 		return m, fmt.Errorf("%s: %d streams are open, want %d: %w", role, open.Open, n, err)
 	}

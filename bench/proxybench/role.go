@@ -25,7 +25,7 @@ import (
 const (
 	roleUpstream = "upstream"
 	roleReverse  = "ReverseProxy"
-	rolePooled   = "ReverseProxy, pooled"
+	rolePooled   = "ReverseProxy+pool"
 	roleLean     = "lean"
 	roleGateway  = "gateway"
 )
@@ -34,6 +34,7 @@ const (
 const (
 	roleVariable   = "PROXYBENCH_ROLE"
 	targetVariable = "PROXYBENCH_TARGET" // the upstream's URL
+	pauseVariable  = "PROXYBENCH_PAUSE"  // see slowPause
 )
 
 // reply is what a process says of itself when it is asked.

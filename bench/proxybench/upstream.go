@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,8 +29,15 @@ const (
 const (
 	streamEvents = 200 // events with text in a stream
 	burstSize    = 20
-	slowPause    = time.Second
 )
+
+// slowPause is the time between the events of a slow stream: a second, unless a test says otherwise.
+func slowPause() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv(pauseVariable)); err == nil && d > 0 {
+		return d
+	}
+	return time.Second
+}
 
 // upstream is the mock of a model's server. It speaks just enough HTTP/1.1 over bare connections that it costs next to
 // nothing, and answers each mode from bytes that it made before.
@@ -143,7 +151,7 @@ const kept = 100
 func (u *upstream) dribble(ctx context.Context, conn net.Conn) error {
 	u.open.Add(1)
 	defer u.open.Add(-1)
-	tick := time.NewTicker(slowPause)
+	tick := time.NewTicker(slowPause())
 	defer tick.Stop()
 	for _, piece := range u.slow {
 		if _, err := conn.Write(piece); err != nil {

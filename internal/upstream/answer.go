@@ -80,7 +80,7 @@ func (a *Answer) Close() error {
 
 const (
 	maxDrain     = 64 << 10
-	maxDrainTime = 250 * time.Millisecond
+	maxDrainTime = 50 * time.Millisecond
 )
 
 // Finish closes an answer whose content has been read, but perhaps not its end. It waits a moment for that end, so that

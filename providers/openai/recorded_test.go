@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -103,10 +104,15 @@ func decode(t *testing.T, file string, into any) {
 }
 
 func TestRecorded(t *testing.T) {
-	var serve recording
-	var packet int
+	type script struct {
+		recording
+
+		packet int
+	}
+	var current atomic.Pointer[script]
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		serve := current.Load()
 		for name, value := range serve.Response.Headers {
 			switch strings.ToLower(name) {
 			case "content-length", "content-encoding", "transfer-encoding", "connection", "date":
@@ -116,8 +122,8 @@ func TestRecorded(t *testing.T) {
 		}
 		w.WriteHeader(serve.Response.Status)
 		body := serve.response
-		for packet > 0 && len(body) > 0 {
-			n := min(packet, len(body))
+		for serve.packet > 0 && len(body) > 0 {
+			n := min(serve.packet, len(body))
 			_, _ = w.Write(body[:n])
 			if len(serve.response) < 20_000 {
 				w.(http.Flusher).Flush()
@@ -141,10 +147,11 @@ func TestRecorded(t *testing.T) {
 				packet int
 				crlf   bool
 			}{{"whole", 0, false}, {"1 byte", 1, false}, {"7 bytes", 7, false}, {"CRLF", 7, true}} {
-				serve, packet = r, variant.packet
+				serve := &script{r, variant.packet}
 				if variant.crlf && r.Stream {
 					serve.response = bytes.ReplaceAll(bytes.ReplaceAll(r.response, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 				}
+				current.Store(serve)
 				checkRecorded(t, provider, r, variant.name)
 			}
 		})

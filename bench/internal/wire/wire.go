@@ -82,6 +82,9 @@ func Events(n int) [][]byte {
 
 // token returns the text of an event: words, as models make them, and now and then one with an escape.
 func token(i int) string {
-	tokens := [...]string{" the", " gateway", " keeps", " each", " body", ",", " so", " memory", ` \"grows\"`, ".\\n"}
+	tokens := [...]string{
+		" the", " gateway", " keeps", " each", " body", " until", " it", " has", " come", ",", " so", " memory", " grows", ".",
+		"\\n", " A", " lean", " one", ` \"just\"`, " passes", " it", " on", ",", " piece", " by", " piece", ".", " That", " is", " all",
+	}
 	return tokens[i%len(tokens)]
 }
