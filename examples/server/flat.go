@@ -169,7 +169,7 @@ func plainError(err error) string {
 	case !ok:
 		return err.Error()
 	case misfit.Err != nil:
-		return misfit.Err.Error()
+		return strings.TrimPrefix(string(misfit.JSONPointer), "/") + ": " + misfit.Err.Error()
 	default:
 		return fmt.Sprintf("%s has the wrong type", strings.TrimPrefix(string(misfit.JSONPointer), "/"))
 	}

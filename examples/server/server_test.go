@@ -202,7 +202,7 @@ FILE:8: providers[1].colour: unknown member; known are name, type, base_url, key
 			"flat without its key", "providers.json", "[\n {\"alias\":\"a\",\"base_url\":\"https://x.test\",\"upstream_model\":\"m\",\"api_key_env\":\"\"},\n {\"alias\":\"chat\",\"base_url\":\"https://x.test/v1\",\"upstream_model\":\"m\",\n  \"api_key_env\":\"GW_UNSET\"}]",
 			"FILE:4: providers[1].keys[0]: the environment variable GW_UNSET is not set\n",
 		},
-		{"flat with something else", "providers.json", `{"providers":[{"alias":"a","colour":1}]}`, "FILE:1: providers[0]: not an entry of a flat provider list: unknown object member name \"colour\"\n"},
+		{"flat with something else", "providers.json", `{"providers":[{"alias":"a","colour":1}]}`, "FILE:1: providers[0]: not an entry of a flat provider list: colour: unknown object member name\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
