@@ -143,6 +143,29 @@ func TestCloseWakesAReader(t *testing.T) {
 	}
 }
 
+// Closing a stream ends the context that its provider got.
+func TestCloseEndsTheProvidersContext(t *testing.T) {
+	var ended <-chan struct{}
+	p := gateway.NewProvider("cloud", gateway.HandlerFunc(func(ctx context.Context, req *gateway.Request) (*gateway.Response, error) {
+		ended = ctx.Done()
+		return gatewaytest.Answer("hi").Do(ctx, req)
+	}))
+	client := newClient(t, gateway.WithProvider(p), gateway.WithAlias(alias(candidate("cloud"))))
+	res, err := client.Do(t.Context(), newRequest(t, streamBody))
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+		t.Error("the context ended before the stream")
+	default:
+	}
+	if err := res.Stream.Close(); err != nil {
+		t.Error(err)
+	}
+	<-ended
+}
+
 // Two hundred callers leave an upstream that has fallen silent: nothing stays behind.
 func TestSilentUpstreamsKeepNothing(t *testing.T) {
 	const callers = 200

@@ -91,6 +91,7 @@ func run(ctx context.Context, client *gateway.Client, req *gateway.Request) (*ga
 // Every row of the table in design.md, section 4, with a server that does the thing: what reaches it, and what the
 // caller is told. A second candidate shows whether the gateway went on to it.
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	answer := gatewaytest.Answer("hi").WithUsage(gateway.Usage{Input: 100, Output: 50})
 	large := `{"model":"chat-smart","messages":[{"role":"user","content":"` + strings.Repeat("x", 16<<20) + `"}]}`
 	type want struct {
@@ -236,9 +237,9 @@ func TestRefusedPortIsTriedAgainAndThenTheNextCandidate(t *testing.T) {
 	if err != nil || res.Record.Provider != "two" || two.Count() != 1 {
 		t.Fatalf("%v; the second upstream saw %d requests", err, two.Count())
 	}
-	var outcomes []string
-	for _, a := range res.Record.Attempts {
-		outcomes = append(outcomes, a.Provider+" "+a.Outcome.String())
+	outcomes := make([]string, len(res.Record.Attempts))
+	for i, a := range res.Record.Attempts {
+		outcomes[i] = a.Provider + " " + a.Outcome.String()
 	}
 	want := []string{"one not_sent", "one not_sent", "one not_sent", "one not_sent", "two success"}
 	if diff := cmp.Diff(want, outcomes); diff != "" {
@@ -320,8 +321,8 @@ func TestIdleConnectionsThatClose(t *testing.T) {
 	for i := range calls {
 		id := fmt.Sprintf("call-%d", i)
 		_, err := client.Do(t.Context(), newRequest(t, `{"model":"chat-smart","user":"`+id+`"}`))
-		if e := gateway.AsError(err); err != nil {
-			if failed[id] = true; e.Outcome != gateway.OutcomeUnknown {
+		if err != nil {
+			if failed[id] = true; gateway.AsError(err).Outcome != gateway.OutcomeUnknown {
 				t.Fatalf("%s: %v, want an unknown result", id, err)
 			}
 		}
@@ -382,6 +383,7 @@ func TestConnectionsAreReused(t *testing.T) {
 
 // The stream that reaches the caller does not depend on how the upstream's bytes were cut and padded.
 func TestStreamsSurviveTheirFraming(t *testing.T) {
+	t.Parallel()
 	const text = "日本語 👩‍🚀 é\u2028<&>\\n"
 	whole := gatewaytest.Stream("日本語 ", "👩‍🚀", " é\u2028<&>", "\\n").WithUsage(gateway.Usage{Input: 3, Output: 2})
 	noise := strings.Repeat("\n", 5000) + strings.Repeat(":\n: x\n:y\n", 2000)

@@ -86,7 +86,7 @@ func (b *together) check(t *testing.T, client *gateway.Client) {
 	var calls sync.WaitGroup
 	for range b.n {
 		calls.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			if _, err := client.Do(ctx, newRequest(t, chatBody)); err != nil {
 				t.Errorf("one of %d parallel calls: %v", b.n, err)
@@ -182,7 +182,7 @@ func TestTenThousandCallsGiveEverythingBack(t *testing.T) {
 			t.Errorf("%d calls counted: %d + %d + %d", stats.Requests, stats.Success, stats.Failed, stats.Canceled)
 		}
 		for _, outcome := range []string{ // the calls are as mixed as they are meant to be
-			"success ", "canceled canceled", "canceled deadline_exceeded", "interrupted stream_interrupted",
+			"canceled canceled", "success ", "canceled deadline_exceeded", "interrupted stream_interrupted",
 			"interrupted internal_error", "not_sent gateway_overloaded", "refused upstream_error", "rejected invalid_request",
 			"unknown internal_error", "unknown upstream_timeout",
 		} {
@@ -239,8 +239,21 @@ func (s closePanics) Close() error {
 	panic("close")
 }
 
+func TestPanicInCloseIsNotedLikeAnyFailure(t *testing.T) {
+	var rec recorder
+	broken := panickingClose(gatewaytest.Stream().ThenFail(&gateway.Error{Kind: gateway.ErrUpstream, Status: 502, Outcome: gateway.OutcomeRefused}))
+	client := newClient(t, gateway.WithAlias(eagerAlias(candidate("one"), candidate("two"))), gateway.WithRecorder(&rec),
+		gateway.WithProvider(gateway.NewProvider("one", broken), gatewaytest.NewProvider("two")))
+	res, err := run(t.Context(), client, newRequest(t, streamBody))
+	if err != nil || res.Record.Provider != "two" || len(res.Record.Attempts) != 5 {
+		t.Fatalf("%v; records %+v", err, rec.all())
+	}
+	idle(t, client)
+}
+
 // callAsSomeoneDoes makes one call in one of the ways in which callers do, and leaves it in one of theirs.
 func callAsSomeoneDoes(t *testing.T, client *gateway.Client, random *rand.Rand, id string) {
+	t.Helper()
 	body := chatBody
 	if random.IntN(2) == 0 {
 		body = streamBody
@@ -383,6 +396,48 @@ func TestRefusedCallsHoldNoSlot(t *testing.T) {
 	}
 }
 
+// A provider's slots are shared by its candidates; one that has no slot of its own left takes none of them.
+func TestSlotsOfProviderAndCandidate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		p := gatewaytest.NewProvider("cloud", gatewaytest.Answer("hi").After(release)).Bound(2)
+		narrow := candidate("cloud")
+		narrow.MaxConcurrency = 1
+		client := newClient(t, gateway.WithProvider(p), gateway.WithQueue(0, 0),
+			gateway.WithAlias(alias(narrow), gateway.Alias{Name: "wide", Candidates: []gateway.Candidate{candidate("cloud")}}))
+		results := make(chan error)
+		call := func(model string) {
+			go func() {
+				_, err := client.Do(t.Context(), newRequest(t, `{"model":"`+model+`"}`))
+				results <- err
+			}()
+			synctest.Wait()
+		}
+		call("chat-smart")
+		for range 5 {
+			call("chat-smart")
+			if err := <-results; !errors.Is(err, gateway.ErrOverloaded) {
+				t.Errorf("beyond the candidate's bound: %v", err)
+			}
+		}
+		call("wide")
+		call("wide")
+		if err := <-results; !errors.Is(err, gateway.ErrOverloaded) {
+			t.Errorf("beyond the provider's bound: %v", err)
+		}
+		close(release)
+		for range 2 {
+			if err := <-results; err != nil {
+				t.Errorf("within the bounds: %v", err)
+			}
+		}
+		if p.Peak() != 2 || p.Calls() != 2 {
+			t.Errorf("%d calls, %d at once; want 2, 2", p.Calls(), p.Peak())
+		}
+		idle(t, client)
+	})
+}
+
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -520,9 +575,9 @@ func TestMiddlewaresMayTakeStreamsOver(t *testing.T) {
 			if test.err != nil {
 				wantStatus = 500
 			}
-			var attempts []string
-			for _, a := range r.Attempts {
-				attempts = append(attempts, a.Outcome.String())
+			attempts := make([]string, len(r.Attempts))
+			for i, a := range r.Attempts {
+				attempts[i] = a.Outcome.String()
 			}
 			if diff := cmp.Diff(test.attempts, attempts); diff != "" || r.Status != wantStatus {
 				t.Errorf("%s: status %d, want %d; attempts (-want +got):\n%s", test.name, r.Status, wantStatus, diff)

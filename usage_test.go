@@ -83,9 +83,9 @@ func TestFailedAttemptsAreNotBilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var costs []string
-		for _, a := range res.Record.Attempts {
-			costs = append(costs, fmt.Sprint(a.Outcome, " ", a.CostUSD, " ", a.AtRisk))
+		costs := make([]string, len(res.Record.Attempts))
+		for i, a := range res.Record.Attempts {
+			costs[i] = fmt.Sprint(a.Outcome, " ", a.CostUSD, " ", a.AtRisk)
 		}
 		if diff := cmp.Diff([]string{"refused 0 false", "refused 0 false", "success 0.0006 false"}, costs); diff != "" {
 			t.Errorf("attempts (-want +got):\n%s", diff)

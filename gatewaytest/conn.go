@@ -117,23 +117,23 @@ func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string { return "upstream.test:80" }
 
 // Refused returns the URL of a port on which connections are refused until the test ends.
-func Refused(t testing.TB) string {
-	t.Helper()
+func Refused(tb testing.TB) string {
+	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // there is nothing to wait for
 	if err != nil {
-		t.Fatalf("gatewaytest: %v", err)
+		tb.Fatalf("gatewaytest: %v", err)
 	}
 	defer listener.Close()
 	// The local port of an open connection is taken, so that nobody else can listen on it, and nobody does.
 	client, err := net.Dial("tcp", listener.Addr().String()) //nolint:noctx // there is nothing to wait for
 	if err != nil {
-		t.Fatalf("gatewaytest: %v", err)
+		tb.Fatalf("gatewaytest: %v", err)
 	}
-	t.Cleanup(func() { _ = client.Close() })
+	tb.Cleanup(func() { _ = client.Close() })
 	server, err := listener.Accept()
 	if err != nil {
-		t.Fatalf("gatewaytest: %v", err)
+		tb.Fatalf("gatewaytest: %v", err)
 	}
-	t.Cleanup(func() { _ = server.Close() })
+	tb.Cleanup(func() { _ = server.Close() })
 	return "http://" + client.LocalAddr().String()
 }

@@ -92,6 +92,7 @@ func failure(o gateway.Outcome) *gateway.Error {
 		e.Kind, e.Code = gateway.ErrInterrupted, "stream_interrupted"
 	case gateway.OutcomeCanceled:
 		e.Kind, e.Status, e.Code = gateway.ErrCanceled, gateway.StatusClientClosedRequest, "canceled"
+	default:
 	}
 	return e
 }

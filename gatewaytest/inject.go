@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -134,8 +135,8 @@ func (i *Injector) Do(ctx context.Context, req *gateway.Request) (*gateway.Respo
 	call := i.calls.Add(1)
 	var handler gateway.Handler = i.Provider
 	struck := false
-	for n := len(i.faults) - 1; n >= 0; n-- {
-		if fault := i.faults[n]; fault.strikes(call) {
+	for _, fault := range slices.Backward(i.faults) {
+		if fault.strikes(call) {
 			handler, struck = fault.effect(handler), true
 		}
 	}

@@ -3,6 +3,7 @@ package gatewaytest
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -226,9 +227,7 @@ func (r Reply) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if r.id != "" {
 		x.id = r.id
 	}
-	for name, values := range r.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), r.header)
 	switch {
 	case r.body != "" || r.status >= http.StatusBadRequest:
 		writeDocument(w, r.status, r.contentType, r.body)

@@ -54,23 +54,23 @@ type Received struct {
 
 // NewUpstream starts an Upstream on a free port of the loopback address that plays the steps, one a request, and then
 // the last one for ever. It is closed when the test ends. Without steps it answers "ok".
-func NewUpstream(t testing.TB, steps ...http.Handler) *Upstream {
-	t.Helper()
+func NewUpstream(tb testing.TB, steps ...http.Handler) *Upstream {
+	tb.Helper()
 	u, err := StartUpstream(steps...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(u.Close)
+	tb.Cleanup(u.Close)
 	return u
 }
 
 // NewPipeUpstream is NewUpstream without a socket, for tests in a testing/synctest bubble. It is reached through its
 // Transport only.
-func NewPipeUpstream(t testing.TB, steps ...http.Handler) *Upstream {
-	t.Helper()
+func NewPipeUpstream(tb testing.TB, steps ...http.Handler) *Upstream {
+	tb.Helper()
 	listener := newPipeListener()
 	u := start(listener, listener.dial, steps)
-	t.Cleanup(u.Close)
+	tb.Cleanup(u.Close)
 	return u
 }
 

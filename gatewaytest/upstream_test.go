@@ -1,7 +1,6 @@
 package gatewaytest_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -120,7 +119,7 @@ func TestUpstreamNotesWhatReachesIt(t *testing.T) {
 		t.Errorf("traffic (-want +got):\n%s", diff)
 	}
 	r := u.Requests()[2]
-	if r.Method != "POST" || r.Path != "/v1/chat/completions" || r.Query != "x=1" || string(r.Body) != plainBody ||
+	if r.Method != http.MethodPost || r.Path != "/v1/chat/completions" || r.Query != "x=1" || string(r.Body) != plainBody ||
 		r.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("request: %+v", r)
 	}
@@ -332,7 +331,7 @@ func TestPipeUpstreamRunsInABubble(t *testing.T) {
 		if got := post(t, c, u, plainBody); got.err != nil || !strings.Contains(got.body, "late") || time.Since(began) != time.Hour {
 			t.Errorf("after %v: %+v", time.Since(began), got)
 		}
-		if got := post(t, c, u, plainBody); got.err == nil || !bytes.Contains([]byte(got.body), []byte("1 ")) {
+		if got := post(t, c, u, plainBody); got.err == nil || !strings.Contains(got.body, "1 ") {
 			t.Errorf("second answer: %+v", got)
 		}
 		if u.Seen() != 1 || u.Count() != 2 {

@@ -126,8 +126,8 @@ func Reset() http.Handler {
 	})
 }
 
-// ResetNext, after a whole answer, makes the connection a trap: as soon as the first byte of another request arrives on
-// it, it is reset. That request is neither read nor counted. Only an [Upstream] can play it.
+// ResetNext makes the connection a trap when it follows a whole answer: as soon as the first byte of another request
+// arrives on it, it is reset. That request is neither read nor counted. Only an [Upstream] can play it.
 func ResetNext() http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
@@ -218,5 +218,5 @@ func writeDocument(w http.ResponseWriter, status int, contentType, body string) 
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body) // the caller may be gone
+	_, _ = io.WriteString(w, body) //nolint:gosec // a test's own document; the caller may be gone
 }

@@ -27,6 +27,12 @@ type Event struct {
 	Data string // the "data" fields, joined by LF
 }
 
+// View is an event whose data lies in the buffer of its Reader: it is overwritten by the next call.
+type View struct {
+	Type string
+	Data []byte
+}
+
 // DefaultMaxEvent is the size up to which an event is read unless a Reader is told otherwise.
 const DefaultMaxEvent = 32 << 20
 
@@ -53,6 +59,7 @@ type Reader struct {
 	buf                     []byte
 	start, kept, line, next int
 	filled                  int
+	lines                   int // how many are kept
 	lf, cr                  finder
 	skipLF                  bool // the last line ended in CR: a LF that follows belongs to it
 	skipLine                bool // the line that is being read means nothing
@@ -60,7 +67,7 @@ type Reader struct {
 	err                     error
 	lastType                string
 
-	ahead    Event
+	ahead    View
 	hasAhead bool
 
 	closing sync.Once
@@ -78,10 +85,15 @@ func NewReader(body io.ReadCloser, maxEvent int) *Reader {
 // Next returns the next event. It returns io.EOF after a clean end, ErrTooLarge for an event above the limit, and
 // otherwise the body's own error. After an error it keeps returning that error.
 func (r *Reader) Next() (Event, error) {
+	v, err := r.NextView()
+	return Event{Type: v.Type, Data: string(v.Data)}, err
+}
+
+// NextView is like Next, for those who do not keep the data as it is.
+func (r *Reader) NextView() (View, error) {
 	if r.hasAhead {
-		event := r.ahead
-		r.ahead, r.hasAhead = Event{}, false
-		return event, nil
+		r.hasAhead = false
+		return r.ahead, nil
 	}
 	for {
 		if event, ok := r.scan(); ok {
@@ -89,13 +101,14 @@ func (r *Reader) Next() (Event, error) {
 		}
 		if r.err != nil {
 			r.buf, r.start, r.kept, r.line, r.next, r.filled = nil, 0, 0, 0, 0, 0
-			return Event{}, r.err
+			r.ahead = View{}
+			return View{}, r.err
 		}
 		r.fill()
 	}
 }
 
-// Buffered reports whether Next will return without reading from the body.
+// Buffered reports whether Next will return without reading from the body. It keeps views valid.
 func (r *Reader) Buffered() bool {
 	if !r.hasAhead {
 		r.ahead, r.hasAhead = r.scan()
@@ -110,11 +123,11 @@ func (r *Reader) Close() error {
 }
 
 // scan returns the next event that is in the buffer as a whole.
-func (r *Reader) scan() (Event, bool) {
+func (r *Reader) scan() (View, bool) {
 	for {
 		end, ok := r.lineEnd()
 		if !ok {
-			return Event{}, false
+			return View{}, false
 		}
 		line, skip := r.buf[r.line:end], r.skipLine
 		r.skipLine = false
@@ -122,7 +135,7 @@ func (r *Reader) scan() (Event, bool) {
 		case skip:
 		case len(line) == 0 && r.kept-r.start > r.max:
 			r.tooLarge()
-			return Event{}, false
+			return View{}, false
 		case len(line) == 0 && r.kept > r.start:
 			event, ok := r.parse(r.buf[r.start:r.kept])
 			if r.kept = r.start; ok {
@@ -131,8 +144,9 @@ func (r *Reader) scan() (Event, bool) {
 			}
 		case !isDataOrEvent(line):
 		case r.kept == r.start:
-			r.start, r.kept = r.line, end+1
+			r.start, r.kept, r.lines = r.line, end+1, 1
 		default:
+			r.lines++
 			r.kept += copy(r.buf[r.kept:], r.buf[r.line:end+1])
 		}
 		r.line, r.next = end+1, end+1
@@ -256,32 +270,40 @@ func isDataOrEvent(line []byte) bool {
 }
 
 // parse interprets the data and event lines of one event, each with the one character that ends it.
-func (r *Reader) parse(lines []byte) (Event, bool) {
-	var event Event
-	var data []byte
+func (r *Reader) parse(lines []byte) (View, bool) {
+	if r.lines == 1 && bytes.HasPrefix(lines, dataField) {
+		data := value(lines[len(dataField) : len(lines)-1])
+		return View{Data: data}, len(data) > 0
+	}
+	var event View
 	hasData := false
 	for rest := lines; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 || bytes.IndexByte(rest[:end], '\r') >= 0 {
 			end = bytes.IndexByte(rest, '\r')
 		}
-		name, value, _ := bytes.Cut(rest[:end], []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		rest = rest[end+1:]
+		_, text, _ := bytes.Cut(rest[:end], []byte(":"))
 		switch {
-		case name[0] == 'e':
-			event.Type = r.intern(value)
+		case rest[0] == 'e':
+			event.Type = r.intern(value(text))
 		case !hasData:
-			data, hasData = value, true
+			event.Data, hasData = value(text), true
 		default:
 			return parseWhole(lines)
 		}
+		rest = rest[end+1:]
 	}
-	if len(data) == 0 {
-		return Event{}, false
+	return event, len(event.Data) > 0
+}
+
+var dataField = []byte("data:")
+
+// value returns what stands behind a field's colon without the one space that may be there.
+func value(text []byte) []byte {
+	if len(text) > 0 && text[0] == ' ' {
+		return text[1:]
 	}
-	event.Data = string(data)
-	return event, true
+	return text
 }
 
 // intern returns b as a string. Most events of a stream have the type of the one before.
@@ -293,11 +315,11 @@ func (r *Reader) intern(b []byte) string {
 }
 
 // parseWhole has go-sse interpret an event.
-func parseWhole(lines []byte) (Event, bool) {
+func parseWhole(lines []byte) (View, bool) {
 	// Two more line ends, as the first one may be the second half of a CR LF.
 	whole := io.MultiReader(bytes.NewReader(lines), strings.NewReader("\n\n"))
 	for event, err := range sse.Read(whole, &sse.ReadConfig{MaxEventSize: len(lines) + 64}) {
-		return Event{Type: event.Type, Data: event.Data}, err == nil && event.Data != ""
+		return View{Type: event.Type, Data: []byte(event.Data)}, err == nil && event.Data != ""
 	}
-	return Event{}, false
+	return View{}, false
 }

@@ -29,7 +29,7 @@ func (s *sending) classify(caller, ctx context.Context, err error) (failure *gat
 	conn, reused := s.conn, s.reused
 	s.mu.Unlock()
 	err = stripURL(err)
-	sent := s.body.whole.Load() && (conn == nil || !writeFailed(conn)) && !refusedStream(err)
+	sent := s.whole.Load() && (conn == nil || !writeFailed(conn)) && !refusedStream(err)
 
 	var late *timeout
 	if errors.As(context.Cause(ctx), &late) {

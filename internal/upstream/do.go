@@ -46,14 +46,20 @@ func (c *Client) once(caller context.Context, req *http.Request, body []byte, st
 		return nil, gateway.AsError(err), false
 	}
 	ctx, cancel := context.WithCancelCause(caller)
-	first := waiting
-	if _, traced := c.RoundTripper.(*http.Transport); traced {
-		first = connecting
+	s := &sending{}
+	first, trace := waiting, &httptrace.ClientTrace{GotConn: s.gotConn}
+	reader := bytes.NewReader(body)
+	out := io.NopCloser(reader)
+	if _, ok := c.RoundTripper.(*http.Transport); ok {
+		// It knows this body for one in memory, and sends it together with the headers.
+		first, trace.WroteRequest = connecting, s.wroteRequest
+	} else {
+		out = &trackedBody{Reader: reader, whole: &s.whole}
 	}
-	s := &sending{body: requestBody{Reader: bytes.NewReader(body)}, dog: newWatchdog(c.Timeouts, first, cancel)}
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: s.gotConn})
+	s.dog = newWatchdog(c.Timeouts, first, cancel)
+	ctx = httptrace.WithClientTrace(ctx, trace)
 	attempt := req.WithContext(ctx)
-	attempt.Body, attempt.GetBody, attempt.ContentLength = &s.body, nil, int64(len(body))
+	attempt.Body, attempt.GetBody, attempt.ContentLength = out, nil, int64(len(body))
 
 	response, err := c.RoundTripper.RoundTrip(attempt) //nolint:bodyclose // Answer.Close does
 	if err != nil {
@@ -72,8 +78,8 @@ func (c *Client) once(caller context.Context, req *http.Request, body []byte, st
 
 // sending follows a request on its way out.
 type sending struct {
-	dog  *watchdog
-	body requestBody
+	dog   *watchdog
+	whole atomic.Bool // the transport has taken all of it
 
 	mu     sync.Mutex
 	conn   net.Conn // nil: none yet, or none that is known
@@ -87,15 +93,22 @@ func (s *sending) gotConn(info httptrace.GotConnInfo) {
 	s.dog.enter(waiting)
 }
 
-// requestBody notes whether all of it has been read.
-type requestBody struct {
+// wroteRequest is called when the request has been written as a whole, at least into the connection's buffer.
+func (s *sending) wroteRequest(info httptrace.WroteRequestInfo) {
+	if info.Err == nil {
+		s.whole.Store(true)
+	}
+}
+
+// trackedBody notes when all of it has been read.
+type trackedBody struct {
 	*bytes.Reader
 
-	whole atomic.Bool
+	whole *atomic.Bool
 }
 
 // Read implements [io.Reader].
-func (b *requestBody) Read(p []byte) (int, error) {
+func (b *trackedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if b.Len() == 0 {
 		b.whole.Store(true)
@@ -103,8 +116,8 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteTo keeps net/http from going round Read.
-func (b *requestBody) WriteTo(w io.Writer) (int64, error) {
+// WriteTo keeps others from going round Read.
+func (b *trackedBody) WriteTo(w io.Writer) (int64, error) {
 	n, err := b.Reader.WriteTo(w)
 	if b.Len() == 0 && err == nil {
 		b.whole.Store(true)
@@ -113,4 +126,4 @@ func (b *requestBody) WriteTo(w io.Writer) (int64, error) {
 }
 
 // Close implements [io.Closer].
-func (b *requestBody) Close() error { return nil }
+func (b *trackedBody) Close() error { return nil }

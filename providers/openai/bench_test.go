@@ -23,6 +23,7 @@ func BenchmarkBurst(b *testing.B) {
 	const events = 1000
 	for _, flush := range []bool{false, true} {
 		upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
 			w.Header().Set("Content-Type", "text/event-stream")
 			for range events {
 				_, _ = io.WriteString(w, benchEvent)
@@ -33,13 +34,15 @@ func BenchmarkBurst(b *testing.B) {
 			_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 		}))
 		target, _ := url.Parse(upstream.URL)
+		proxy := httputil.NewSingleHostReverseProxy(target)
+		proxy.Transport = &http.Transport{DisableCompression: true}
 		provider, err := openai.New(openai.Config{Name: "x", BaseURL: upstream.URL})
 		if err != nil {
 			b.Fatal(err)
 		}
 		handlers := map[string]http.Handler{
 			"none":  http.RedirectHandler(upstream.URL, http.StatusTemporaryRedirect),
-			"proxy": httputil.NewSingleHostReverseProxy(target),
+			"proxy": proxy,
 			"provider": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				req, err := gateway.NewRequest(gateway.APIChat, body)

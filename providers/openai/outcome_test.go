@@ -490,7 +490,8 @@ func TestConnectionsAreReused(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if n := opened.Load(); n > 50 {
+	// At the start net/http dials for callers that are then given a connection which has become idle meanwhile.
+	if n := opened.Load(); n > 100 {
 		t.Errorf("50 callers opened %d connections", n)
 	}
 }

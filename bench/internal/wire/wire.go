@@ -46,7 +46,9 @@ func Request(model, mode string, size int, stream bool) []byte {
 
 // prose returns about n characters, with an escape now and then, as text has.
 func prose(n int) string {
-	const words = `the quick brown fox jumps over the lazy dog and says \"again\", then rests.\n`
+	const words = `A proxy that reads a body as a whole keeps all of it until the upstream has taken it, and so its memory ` +
+		`grows with the size of the bodies and with the number of calls.\n` +
+		`One that passes pieces on (\"streaming\") needs a small buffer for each call, but cannot send a body twice.\n`
 	return strings.Repeat(words, max(1, n/len(words)))
 }
 

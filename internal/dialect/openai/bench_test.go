@@ -28,12 +28,12 @@ func BenchmarkWalkChunks(b *testing.B) {
 	r := sse.NewReader(io.NopCloser(io.LimitReader(&endless{event: strings.Repeat(event, 20)}, int64(b.N*len(event)))), 0)
 	var t template
 	for {
-		raw, err := r.Next()
+		view, err := r.NextView()
 		if err != nil {
 			return
 		}
-		c, _ := t.read(raw.Data)
-		e := c.event(raw.Data, false)
+		c, _ := t.read(asString(view.Data))
+		e := c.event(asString(view.Data), false)
 		if !e.Output {
 			b.Fatal(e)
 		}

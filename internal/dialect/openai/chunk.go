@@ -192,7 +192,11 @@ func (c *chunk) groq(s *scanner) {
 type template struct {
 	before, after string // the text
 	chunk         chunk
+	misses        int // how many chunks in a row were not like the one before them
 }
+
+// maxMisses ends the remembering in streams in which no chunk is like another, as padding differs in each.
+const maxMisses = 8
 
 // read reads a chunk like readChunk.
 func (t *template) read(data string) (c chunk, ok bool) {
@@ -200,6 +204,7 @@ func (t *template) read(data string) (c chunk, ok bool) {
 	if t.before != "" && size > 0 && strings.HasPrefix(data, t.before) && strings.HasSuffix(data, t.after) {
 		text := data[len(t.before) : len(t.before)+size]
 		if strings.IndexByte(text, '"') < 0 && strings.IndexByte(text, '\\') < 0 {
+			t.misses = 0
 			c = t.chunk
 			c.output, c.outputBytes = true, size
 			if c.cutTo > c.textFrom {
@@ -210,9 +215,10 @@ func (t *template) read(data string) (c chunk, ok bool) {
 		}
 	}
 	c, ok = readChunk(data)
-	if ok && c.texts == 1 && c.outputBytes == c.textTo-c.textFrom && c.outputBytes > 0 &&
+	if ok && t.misses < maxMisses && c.texts == 1 && c.outputBytes == c.textTo-c.textFrom && c.outputBytes > 0 &&
 		c.usage == "" && c.err == "" && !c.failed {
-		*t = template{data[:c.textFrom], data[c.textTo:], c}
+		data := strings.Clone(data)
+		*t = template{before: data[:c.textFrom], after: data[c.textTo:], chunk: c, misses: t.misses + 1}
 	}
 	return c, ok
 }
@@ -226,23 +232,18 @@ func contentSize(value string) int {
 	return textSize(value)
 }
 
-// withoutNullUsage returns data without its "usage":null.
-func (c *chunk) withoutNullUsage(data string) string {
-	if c.cutTo == 0 {
-		return data
-	}
-	return data[:c.cutFrom] + data[c.cutTo:]
-}
-
-// event is what the gateway makes of the chunk.
+// event is what the gateway makes of the chunk. It keeps a copy of the data, without a "usage":null when the caller did
+// not ask for usage.
 func (c *chunk) event(data string, wantsUsage bool) gateway.Event {
-	event := gateway.Event{Data: data, Output: c.output, OutputBytes: c.outputBytes, Finished: c.finished}
+	event := gateway.Event{Output: c.output, OutputBytes: c.outputBytes, Finished: c.finished}
 	if c.usage != "" {
 		event.Usage = parseUsage(c.usage)
 	}
-	if !wantsUsage {
-		event.Data = c.withoutNullUsage(data)
-		event.Hidden = event.Usage != nil && !c.hasChoices
+	event.Hidden = !wantsUsage && event.Usage != nil && !c.hasChoices
+	if wantsUsage || c.cutTo == 0 {
+		event.Data = strings.Clone(data)
+	} else {
+		event.Data = data[:c.cutFrom] + data[c.cutTo:]
 	}
 	return event
 }

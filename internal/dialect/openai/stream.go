@@ -133,7 +133,8 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 		event, s.queue = s.queue[0], s.queue[1:]
 		return event, true, nil
 	}
-	raw, err := s.events.Next()
+	view, err := s.events.NextView()
+	data := asString(view.Data) // only lent: it is overwritten when more is read
 	switch {
 	case errors.Is(err, io.EOF):
 		if s.finished {
@@ -142,18 +143,18 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 		return event, false, s.cut(nil)
 	case err != nil:
 		return event, false, s.failure(err)
-	case raw.Data == "[DONE]" || strings.TrimSpace(raw.Data) == "[DONE]":
+	case data == "[DONE]" || strings.TrimSpace(data) == "[DONE]":
 		s.done.Store(true)
 		return event, false, io.EOF
-	case isLiveness(raw.Data):
+	case isLiveness(data):
 		return event, false, nil
 	}
-	c, isObject := s.template.read(raw.Data)
-	if !isObject || c.err != "" || c.failed || raw.Type == "error" {
-		return event, false, s.failed(raw.Data)
+	c, isObject := s.template.read(data)
+	if !isObject || c.err != "" || c.failed || view.Type == "error" {
+		return event, false, s.failed(data)
 	}
-	event = c.event(raw.Data, s.options.WantsUsage)
-	event.Type = raw.Type
+	event = c.event(data, s.options.WantsUsage)
+	event.Type = view.Type
 	if s.repair != nil && !event.Hidden {
 		event.Data = s.repair.chunk(event.Data)
 	}
