@@ -224,6 +224,9 @@ func (p *Provider) Do(ctx context.Context, req *gateway.Request) (*gateway.Respo
 	default:
 		var response *gateway.Response
 		if response, failure = p.plain(answer, speaker); failure == nil {
+			if req.API == gateway.APIEmbeddings {
+				response.Body = dialect.ConvertEmbeddings(req, response.Body)
+			}
 			return response, nil
 		}
 	}
