@@ -46,7 +46,7 @@ func BenchmarkDo(b *testing.B) {
 					b.Error(err)
 					return
 				}
-				if _, err := client.Do(context.Background(), req); err != nil {
+				if _, err := client.Do(b.Context(), req); err != nil {
 					b.Error(err)
 					return
 				}

@@ -49,7 +49,7 @@ func meaning(t *testing.T, text []byte) any {
 			return list
 		case '0':
 			literal := token.String()
-			if strings.ContainsAny(literal, "eE") && len(literal) > 0 {
+			if strings.ContainsAny(literal, "eE") {
 				mantissa, exponent, _ := strings.Cut(strings.ToLower(literal), "e")
 				if len(strings.TrimLeft(exponent, "+-0")) > 4 {
 					return mantissa + "e" + exponent // too large to write out

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"errors"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -83,7 +84,7 @@ func locate(text jsontext.Value, at jsontext.Pointer) (start, end int) {
 		if c := text[start]; c == '{' || c == '[' {
 			return start, jsonpatch.Skip(text, start)
 		}
-		for start > 0 && !bytes.ContainsRune([]byte(" \t\r\n,["), rune(text[start-1])) {
+		for start > 0 && !strings.ContainsRune(" \t\r\n,[", rune(text[start-1])) {
 			start--
 		}
 		return start, end

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"os"
 
 	"github.com/gatewright/gateway"
@@ -15,7 +14,8 @@ import (
 
 func main() {
 	if err := run(context.Background(), os.Stdout, echo.New("local")); err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, "inprocess:", err)
+		os.Exit(1)
 	}
 }
 

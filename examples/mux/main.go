@@ -2,8 +2,9 @@
 package main
 
 import (
-	"log"
+	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/gatewright/gateway"
@@ -14,12 +15,17 @@ import (
 func main() {
 	mux, err := newMux("secret")
 	if err != nil {
-		log.Fatal(err)
+		fail(err)
 	}
 	server := &http.Server{Addr: "127.0.0.1:8080", Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	log.Print(`try: curl 127.0.0.1:8080/llm/v1/chat/completions -H "Authorization: Bearer secret" ` +
+	fmt.Println(`try: curl 127.0.0.1:8080/llm/v1/chat/completions -H "Authorization: Bearer secret" ` +
 		`-d '{"model":"demo","messages":[{"role":"user","content":"hello"}]}'`)
-	log.Fatal(server.ListenAndServe())
+	fail(server.ListenAndServe())
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "mux:", err)
+	os.Exit(1)
 }
 
 func newMux(key string) (*http.ServeMux, error) {

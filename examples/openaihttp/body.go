@@ -155,6 +155,7 @@ func readAll(source io.Reader, length, limit int64, held *reserved) ([]byte, err
 // rollingReader gives the client more time with each read.
 type rollingReader struct {
 	io.Reader
+
 	control *http.ResponseController
 	timeout time.Duration
 }

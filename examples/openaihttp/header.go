@@ -51,7 +51,7 @@ func describe(header http.Header, r *gateway.Record) {
 
 // traceID returns the caller's own id for the call if it sent a sane one, and else a fresh one.
 func traceID(header http.Header) string {
-	if id := header.Get(headerRequestID); isSane(id) {
+	if id := header.Get("X-Request-ID"); isSane(id) {
 		return id
 	}
 	// traceparent is version-traceid-parentid-flags (https://www.w3.org/TR/trace-context/).
@@ -102,7 +102,7 @@ func forwardQuery(raw string) string {
 		return ""
 	}
 	var kept []string
-	for _, pair := range strings.Split(raw, "&") {
+	for pair := range strings.SplitSeq(raw, "&") {
 		name, _, _ := strings.Cut(pair, "=")
 		if unescaped, err := url.QueryUnescape(name); err == nil {
 			name = unescaped

@@ -61,7 +61,7 @@ func newAPI(t *testing.T, options []openaihttp.Option, steps ...gateway.Handler)
 	}, options...)
 	a.Server = httptest.NewServer(openaihttp.New(a.client, options...))
 	t.Cleanup(func() {
-		a.Server.Close()
+		a.Close()
 		if err := a.client.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("Close: %v", err)
 		}

@@ -26,13 +26,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w, traceID: traceID(r.Header)}
 	defer func() {
 		cause := recover()
-		switch {
-		case cause == nil:
+		switch cause {
+		case nil:
 			return
-		case cause == http.ErrAbortHandler: //nolint:errorlint,err113 // it is compared so everywhere; nobody wraps it
+		case http.ErrAbortHandler:
 			panic(cause)
 		}
-		h.logger.Error("panic while serving", "trace_id", a.traceID, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		h.logger.ErrorContext(r.Context(), "panic while serving", "trace_id", a.traceID, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		if a.wroteHeader {
 			panic(http.ErrAbortHandler) // cut the connection: what has been sent is not a whole answer
 		}
@@ -58,10 +58,10 @@ func (h *Handler) serve(w *answer, r *http.Request) {
 	}
 	switch where {
 	case "/health":
-		h.health(w, r)
+		h.health(w)
 		return
 	case "/ready":
-		h.ready(w, r)
+		h.ready(w)
 		return
 	}
 	caller, err := h.authenticate(r, admin)
@@ -197,24 +197,24 @@ func (h *Handler) plain(w *answer, res *gateway.Response) {
 	_ = out.write(res.Body)
 }
 
-func (h *Handler) health(w *answer, r *http.Request) {
+func (h *Handler) health(w *answer) {
 	var aliases []string
 	for _, m := range h.client.Models(gateway.Caller{}) {
 		aliases = append(aliases, m.ID)
 	}
-	w.json(http.StatusOK, struct {
+	w.json(struct {
 		Status string   `json:"status"`
 		Models []string `json:"models"`
 	}{"ok", aliases})
 }
 
-func (h *Handler) ready(w *answer, _ *http.Request) {
+func (h *Handler) ready(w *answer) {
 	if err := h.client.Ready(); err != nil {
 		w.Header().Set("Connection", "close")
 		w.fail(err)
 		return
 	}
-	w.json(http.StatusOK, struct {
+	w.json(struct {
 		Status string `json:"status"`
 	}{"ready"})
 }
@@ -236,14 +236,14 @@ func (h *Handler) models(w *answer, _ *http.Request, caller gateway.Caller) {
 	for _, m := range h.client.Models(caller) {
 		list.Data = append(list.Data, newModel(m))
 	}
-	w.json(http.StatusOK, list)
+	w.json(list)
 }
 
 func (h *Handler) model(w *answer, r *http.Request, caller gateway.Caller) {
 	id := strings.TrimPrefix(r.URL.Path, "/v1/models/")
 	for _, m := range h.client.Models(caller) {
 		if m.ID == id {
-			w.json(http.StatusOK, newModel(m))
+			w.json(newModel(m))
 			return
 		}
 	}
@@ -254,7 +254,7 @@ func (h *Handler) model(w *answer, r *http.Request, caller gateway.Caller) {
 }
 
 func (h *Handler) stats(w *answer, _ *http.Request, _ gateway.Caller) {
-	w.json(http.StatusOK, h.client.Stats())
+	w.json(h.client.Stats())
 }
 
 func (h *Handler) explain(w *answer, r *http.Request, caller gateway.Caller) {
@@ -275,7 +275,7 @@ func (h *Handler) explain(w *answer, r *http.Request, caller gateway.Caller) {
 		w.fail(failure)
 		return
 	}
-	w.json(http.StatusOK, explanation)
+	w.json(explanation)
 }
 
 // cors answers a preflight, and reports whether it did. Other answers get the headers that let the page read them.
@@ -323,14 +323,15 @@ func (w *answer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *answer) json(status int, value any) {
+// json answers with a value.
+func (w *answer) json(value any) {
 	body, err := json.Marshal(value, json.Deterministic(true))
 	if err != nil {
 		panic(err)
 	}
 	w.Header()["Content-Type"] = jsonContentType
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
+	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(body)
 }
 

@@ -112,7 +112,7 @@ func TestLeavingAPlainCallCancels(t *testing.T) {
 		req, err := http.NewRequestWithContext(ctx, "POST", a.URL+chatPath, strings.NewReader(chatBody))
 		if err == nil {
 			req.Header.Set("Authorization", "Bearer user-key")
-			_, err = a.Client().Do(req) //nolint:bodyclose // it fails
+			_, err = a.Client().Do(req)
 		}
 		done <- err
 	}()
@@ -194,7 +194,7 @@ func post(t *testing.T, c net.Conn, body string) {
 
 // slow yields n events, one each interval.
 type slow struct {
-	ctx      context.Context //nolint:containedctx // a stream is bound to its call
+	ctx      context.Context
 	n        int
 	interval time.Duration
 	size     int

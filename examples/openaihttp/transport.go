@@ -99,9 +99,8 @@ func (b *streamBody) Read(p []byte) (int, error) {
 		if b.over {
 			return 0, io.EOF
 		}
-		more := true
-		b.text, more = appendEvent(b.text[:0], b.stream)
-		if !more {
+		var more bool
+		if b.text, more = appendEvent(b.text[:0], b.stream); !more {
 			b.over = true
 			trailer(b.trailer, b.record)
 		}

@@ -108,14 +108,14 @@ func detect(ctx context.Context, sys system) (gateway.Config, []string) {
 
 // probe asks an upstream for its list of models.
 func probe(ctx context.Context, base, key string) ([]string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	client := http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()} //nolint:forcetypeassert // it is one
+	client := http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}
 	defer client.CloseIdleConnections()
 	res, err := client.Do(req)
 	if err != nil {

@@ -68,7 +68,7 @@ func serve(ctx context.Context, o options, stdout, stderr io.Writer, sys system)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return fmt.Errorf("%s is in use by another program; choose another address with -listen HOST:PORT", address)
@@ -82,7 +82,7 @@ func serve(ctx context.Context, o options, stdout, stderr io.Writer, sys system)
 		fmt.Fprintln(stdout, "no key is configured: every call is refused with 503 until master.keys or keys has one")
 	}
 	greet(stdout, listener.Addr(), key)
-	logger.Info("listening", "address", listener.Addr().String(), "aliases", len(config.Models))
+	logger.InfoContext(ctx, "listening", "address", listener.Addr().String(), "aliases", len(config.Models))
 	return serveHTTP(ctx, limit(listener, config.Server), client, openaihttp.New(client, append(options, openaihttp.WithLogger(logger))...), config.Server, logger)
 }
 
@@ -106,35 +106,36 @@ func serveHTTP(
 	if c.Drain != nil {
 		drain = time.Duration(*c.Drain)
 	}
-	logger.Info("draining", "in_flight", client.Stats().InFlight, "limit", drain.String())
+	logger.InfoContext(ctx, "draining", "in_flight", client.Stats().InFlight, "limit", drain.String())
 	drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	// New connections are still taken, so that they are told to go elsewhere, until the calls in flight have ended.
 	if err := client.Close(drained); err != nil {
-		logger.Warn("calls in flight were cut", "reason", err)
+		logger.WarnContext(ctx, "calls in flight were cut", "reason", err)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(last); err != nil {
 		_ = server.Close()
 	}
-	logger.Info("stopped")
+	logger.InfoContext(ctx, "stopped")
 	return nil
 }
 
 // greet prints what a person needs for a first call.
 func greet(w io.Writer, address net.Addr, key string) {
 	base := "http://" + address.String()
-	text := fmt.Sprintf("\nGateway serves OpenAI's interface on %s/v1\n", base)
+	var text strings.Builder // printed at once
+	fmt.Fprintf(&text, "\nGateway serves OpenAI's interface on %s/v1\n", base)
 	if key != "" {
-		text += fmt.Sprintf("Key for this run: %s\n\nTry:\n\n", key)
+		fmt.Fprintf(&text, "Key for this run: %s\n\nTry:\n\n", key)
 		for _, c := range []struct{ flag, stream string }{{"", ""}, {" -N", `"stream":true,`}} {
-			text += fmt.Sprintf("curl%s %s/v1/chat/completions -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' "+
+			fmt.Fprintf(&text, "curl%s %s/v1/chat/completions -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' "+
 				"-d '{\"model\":\"demo\",%s\"messages\":[{\"role\":\"user\",\"content\":\"Hello, gateway\"}]}'\n\n",
 				c.flag, base, key, c.stream)
 		}
 	}
-	fmt.Fprint(w, text)
+	fmt.Fprint(w, text.String())
 }
 
 // newKey returns a random key.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,7 +52,7 @@ func parseYAML(text []byte) (*document, error) {
 	if err := c.value(root.Content[0], ""); err != nil {
 		return nil, err
 	}
-	c.document.json = c.out
+	c.json = c.out
 	return &c.document, nil
 }
 
@@ -75,10 +76,8 @@ func (c *converter) value(n *yaml.Node, path string) error {
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
-		for _, open := range c.open {
-			if open == n.Alias {
-				return fmt.Errorf("line %d: the alias *%s contains itself", n.Line, n.Value)
-			}
+		if slices.Contains(c.open, n.Alias) {
+			return fmt.Errorf("line %d: the alias *%s contains itself", n.Line, n.Value)
 		}
 		c.open = append(c.open, n.Alias)
 		defer func() { c.open = c.open[:len(c.open)-1] }()
@@ -134,10 +133,8 @@ func flatten(n *yaml.Node, open []*yaml.Node) ([]pair, error) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	for _, o := range open {
-		if o == n {
-			return nil, fmt.Errorf("line %d: the mapping merges itself", n.Line)
-		}
+	if slices.Contains(open, n) {
+		return nil, fmt.Errorf("line %d: the mapping merges itself", n.Line)
 	}
 	if n.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("line %d: only mappings can be merged", n.Line)
@@ -178,7 +175,7 @@ func flatten(n *yaml.Node, open []*yaml.Node) ([]pair, error) {
 	return pairs, nil
 }
 
-var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+var number = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$`)
 
 // scalar writes a scalar. Words such as yes and on stay words: only true, false and null mean something else.
 func (c *converter) scalar(n *yaml.Node) error {

@@ -19,7 +19,7 @@ type Edit struct {
 
 // Apply returns the document with the edits made one after the other, so that each sees what those before it did. Text
 // that no edit touches stays as it is. A removed member takes one comma along: the one before it, or, when no member is
-// left before it, the one behind it. When nothing changes, Apply returns the document itself: the result must not be
+// left before it, the one after it. When nothing changes, Apply returns the document itself: the result must not be
 // written to.
 func (o Object) Apply(edits ...Edit) []byte {
 	var few [manyMembers]part
@@ -27,14 +27,12 @@ func (o Object) Apply(edits ...Edit) []byte {
 	for i := range o.members {
 		parts = append(parts, part{name: o.members[i].Name})
 	}
-	parts = change(parts, edits)
-
-	doc := o.Bytes()
-	out := splicer{doc: doc, size: len(doc)}
-	for _, e := range edits {
-		out.size += len(`,"":`) + len(e.Name) + len(e.NewName) + len(e.Value) // at most, but for escapes in names
+	growth := 0
+	for i := range edits {
+		e := &edits[i]
+		growth += len(`,"":`) + len(e.Name) + len(e.NewName) + len(e.Value) // at most, but for escapes in the names
 	}
-	return o.splice(parts, &out)
+	return o.splice(change(parts, edits), growth)
 }
 
 // part is what becomes of a member: first come those of the document, in their order, then those that are added.
@@ -47,7 +45,8 @@ type part struct {
 // change makes the edits in the list of members.
 func change(parts []part, edits []Edit) []part {
 	next := 0
-	for _, e := range edits {
+	for k := range edits {
+		e := &edits[k]
 		i := find(parts, e.Name, next)
 		if i < 0 {
 			if len(e.Value) == 0 {
@@ -73,15 +72,15 @@ func change(parts []part, edits []Edit) []part {
 	return parts
 }
 
-// find returns the index of the part with that name, -1 if there is none. It begins to look at start and goes round,
-// so that many edits in the order of many members do not cost the product of the two.
+// find returns the index of the part with that name, -1 when there is none. It begins at start and goes round, so that
+// many edits in the order of many members do not cost the product of the two.
 func find(parts []part, name string, start int) int {
 	for k := range parts {
 		i := start + k
 		if i >= len(parts) {
 			i -= len(parts)
 		}
-		if parts[i].name == name && !parts[i].removed {
+		if p := &parts[i]; p.name == name && !p.removed {
 			return i
 		}
 	}
@@ -89,19 +88,21 @@ func find(parts []part, name string, start int) int {
 }
 
 // splice writes the document as the parts have it.
-func (o Object) splice(parts []part, out *splicer) []byte {
-	inside, end := o.inside()
-	out.keep(0, inside)
+func (o Object) splice(parts []part, growth int) []byte {
+	doc := o.Bytes()
+	out := splicer{doc: doc, size: len(doc) + growth}
+	start, end := o.inside()
+	out.keep(0, start)
 	first := true
-	for i, p := range parts {
-		switch {
+	for i := range parts {
+		switch p := &parts[i]; {
 		case p.removed:
 			continue
 		case i < len(o.members):
 			if !first {
-				out.keep(o.members[i-1].ValueEnd, o.members[i].NameStart) // the comma and the space around it
+				out.keep(o.members[i-1].ValueEnd, o.members[i].NameStart) // the comma, and the space around it
 			}
-			o.spliceMember(o.members[i], p, out)
+			o.spliceMember(&o.members[i], p, &out)
 		default:
 			if !first {
 				out.add(",")
@@ -112,11 +113,11 @@ func (o Object) splice(parts []part, out *splicer) []byte {
 		}
 		first = false
 	}
-	out.keep(end, len(out.doc))
+	out.keep(end, len(doc))
 	return out.bytes()
 }
 
-func (o Object) spliceMember(m Member, p part, out *splicer) {
+func (o Object) spliceMember(m *Member, p *part, out *splicer) {
 	if p.name == m.Name {
 		out.keep(m.NameStart, m.ValueStart)
 	} else {

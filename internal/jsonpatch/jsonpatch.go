@@ -3,6 +3,7 @@
 package jsonpatch
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -33,42 +34,42 @@ func Parse(doc []byte) (Object, error) {
 		return Object{}, diagnose(doc)
 	}
 	var few [manyMembers]Member
-	members, names := few[:0], 0
+	found, nameBytes := few[:0], 0
 	w := walkObject(view(doc))
 	for w.next() {
-		members = append(members, Member{NameStart: w.nameStart, ValueStart: w.start, ValueEnd: w.end})
-		names += w.nameEnd - w.nameStart
+		found = append(found, Member{NameStart: w.nameStart, ValueStart: w.start, ValueEnd: w.end})
+		nameBytes += w.nameEnd - w.nameStart
 	}
 	if w.bad {
 		return Object{}, notObject(doc)
 	}
-	members = append(make([]Member, 0, len(members)), members...)
-	nameMembers(doc, members, names)
-	return Object{doc[:len(doc):len(doc)], members}, nil
+	members := make([]Member, len(found))
+	copy(members, found)
+	nameMembers(doc, members, nameBytes)
+	return Object{slices.Clip(doc), members}, nil
 }
 
-// manyMembers is more than nearly any request has: lists of that size are kept on the stack until they are complete.
+// manyMembers is more than most requests have: a list of that size is built on the stack.
 const manyMembers = 32
 
-// nameMembers fills in the names, which have at most that size together and share one allocation.
+// nameMembers fills in the names. They have at most that size together, and share one allocation.
 func nameMembers(doc []byte, members []Member, size int) {
 	var names strings.Builder
 	names.Grow(size)
 	for i := range members {
 		m := &members[i]
 		start := names.Len()
-		quoted := doc[m.NameStart:nameEnd(doc, *m)]
-		if slices.Contains(quoted, '\\') {
-			unquoted, _ := jsontext.AppendUnquote(nil, quoted) // no error: the document is valid
-			names.Write(unquoted)
-		} else {
-			names.Write(quoted[1 : len(quoted)-1])
+		quoted := doc[m.NameStart:nameEnd(doc, m)]
+		plain := quoted[1 : len(quoted)-1]
+		if bytes.IndexByte(plain, '\\') >= 0 {
+			plain, _ = jsontext.AppendUnquote(nil, quoted) // no error: the document is valid
 		}
+		names.Write(plain)
 		m.Name = names.String()[start:]
 	}
 }
 
-func nameEnd(doc []byte, m Member) int { return skipString(view(doc), m.NameStart) }
+func nameEnd(doc []byte, m *Member) int { return skipString(view(doc), m.NameStart) }
 
 // Bytes returns the document. It must not be written to.
 func (o Object) Bytes() []byte {
@@ -89,13 +90,4 @@ func (o Object) Get(name string) (jsontext.Value, bool) {
 		}
 	}
 	return nil, false
-}
-
-func notObject(doc []byte) *SyntaxError {
-	start := skipSpace(view(doc), 0)
-	kinds := map[jsontext.Kind]string{
-		'[': "an array", '"': "a string", '0': "a number", 'n': "null", 't': "a boolean", 'f': "a boolean",
-	}
-	kind := kinds[jsontext.Value(doc).Kind()]
-	return &SyntaxError{Offset: int64(start), Message: "the document must be a JSON object, not " + kind}
 }

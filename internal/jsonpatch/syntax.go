@@ -29,14 +29,12 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns the cause, if there is one.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-const byteOrderMark = "\ufeff"
-
 // diagnose finds out what is wrong with a document that is not valid.
 func diagnose(doc []byte) *SyntaxError {
 	if skipSpace(view(doc), 0) == len(doc) {
 		return &SyntaxError{Message: "the document is empty"}
 	}
-	if bytes.HasPrefix(doc, []byte(byteOrderMark)) {
+	if bytes.HasPrefix(doc, []byte("\ufeff")) {
 		return &SyntaxError{Message: "the document begins with a byte order mark, which JSON does not allow"}
 	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(doc))
@@ -44,7 +42,27 @@ func diagnose(doc []byte) *SyntaxError {
 		return explain(err, int64(len(doc)))
 	}
 	rest := skipSpace(view(doc), int(d.InputOffset()))
-	return &SyntaxError{Offset: int64(rest), Message: "there is something behind the JSON value"}
+	return &SyntaxError{Offset: int64(rest), Message: "there is more text after the JSON value"}
+}
+
+// notObject says what a valid document is instead of an object.
+func notObject(doc []byte) *SyntaxError {
+	var what string
+	switch jsontext.Value(doc).Kind() {
+	case '[':
+		what = "an array"
+	case '"':
+		what = "a string"
+	case '0':
+		what = "a number"
+	case 'n':
+		what = "null"
+	default:
+		what = "a boolean"
+	}
+	return &SyntaxError{
+		Offset: int64(skipSpace(view(doc), 0)), Message: "the document must be a JSON object, not " + what,
+	}
 }
 
 // explain makes a SyntaxError of what the decoder said about a document of that size.

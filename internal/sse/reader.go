@@ -40,8 +40,9 @@ const DefaultMaxEvent = 32 << 20
 var ErrTooLarge = errors.New("event too large")
 
 const (
-	minBuffer = 4 << 10  // the buffer of a stream of small events: as much as net/http hands out at once
-	maxIdle   = 64 << 10 // a larger buffer is given back when its event is done
+	minBuffer = 4 << 10  // the buffer of a stream whose events come one by one
+	maxBurst  = 32 << 10 // that of a burst of small events; a larger one is given back as soon as its event is done
+	maxSmall  = 16       // that of a burst is given back after so many reads that brought little
 
 	maxEmptyReads = 100
 )
@@ -61,6 +62,8 @@ type Reader struct {
 	filled                  int
 	lines                   int // how many are kept
 	lf, cr                  finder
+	small                   int  // how many reads in a row have brought little
+	full                    bool // the last one filled the buffer
 	skipLF                  bool // the last line ended in CR: a LF that follows belongs to it
 	skipLine                bool // the line that is being read means nothing
 	begun                   bool // the place of a byte order mark is passed
@@ -199,8 +202,14 @@ func (r *Reader) fill() {
 	}
 	for range maxEmptyReads {
 		r.makeRoom()
-		n, err := r.body.Read(r.buf[r.filled:])
+		free := r.buf[r.filled:]
+		n, err := r.body.Read(free)
 		r.filled += n
+		if r.full = n == len(free); n < minBuffer/2 {
+			r.small++
+		} else {
+			r.small = 0
+		}
 		if errors.Is(err, io.EOF) {
 			r.buf = append(r.buf[:r.filled], "\n\n"...)
 			r.filled += 2
@@ -218,19 +227,21 @@ func (r *Reader) tooLarge() { r.err = fmt.Errorf("%w: more than %d bytes", ErrTo
 func (r *Reader) used() int { return (r.kept - r.start) + (r.filled - r.line) }
 
 // makeRoom sees to it that something can be read: it moves what is there to the front, and lets the buffer grow with a
-// large event and shrink after it.
+// large event or a burst of events, and shrink after it.
 func (r *Reader) makeRoom() {
 	used, size := r.used(), len(r.buf)
 	switch {
 	case size == 0:
 		size = minBuffer
-	case size > maxIdle && used <= minBuffer/2:
+	case used <= minBuffer/2 && (size > maxBurst || size > minBuffer && r.small >= maxSmall):
 		size = minBuffer
-	case r.filled < size:
-		return
-	case used > size/2:
+	case r.full && (used > size/2 || size < maxBurst):
 		size *= 2
+	case r.full, used == 0, used <= size/2 && size-r.filled < size/4:
+	default:
+		return
 	}
+	r.full = false
 	buf := r.buf
 	if size != len(buf) {
 		buf = make([]byte, size)

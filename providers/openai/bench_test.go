@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -40,8 +41,13 @@ func BenchmarkBurst(b *testing.B) {
 			b.Fatal(err)
 		}
 		handlers := map[string]http.Handler{
-			"none":  http.RedirectHandler(upstream.URL, http.StatusTemporaryRedirect),
-			"proxy": proxy,
+			"none": http.RedirectHandler(upstream.URL, http.StatusTemporaryRedirect),
+			"proxy": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				// net/http closes the body of a request when its answer begins, and the outgoing request with it.
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				proxy.ServeHTTP(w, r)
+			}),
 			"provider": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				req, err := gateway.NewRequest(gateway.APIChat, body)
@@ -56,14 +62,14 @@ func BenchmarkBurst(b *testing.B) {
 				}
 				defer res.Stream.Close()
 				w.Header().Set("Content-Type", "text/event-stream")
-				out := make([]byte, 0, 4096)
+				out := make([]byte, 0, 20<<10)
 				for {
 					event, err := res.Stream.Next()
 					if err != nil {
 						break
 					}
 					out = append(append(append(out, "data: "...), event.Data...), "\n\n"...)
-					if buffered := res.Stream.Buffered(); !buffered || len(out) > 3000 {
+					if buffered := res.Stream.Buffered(); !buffered || len(out) > 16<<10 {
 						_, _ = w.Write(out)
 						out = out[:0]
 						if !buffered {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,7 +24,7 @@ import (
 const key = "clients-key"
 
 // base is the address of the server under test, with /v1; control that of the upstream behind it.
-var base, control string //nolint:gochecknoglobals // set once, by TestMain
+var base, control string
 
 func TestMain(m *testing.M) {
 	code, err := runWithServer(m)
@@ -75,7 +76,7 @@ func runWithServer(m *testing.M) (int, error) {
 		base = address.FindString(lines.Text())
 	}
 	if base == "" {
-		return 0, fmt.Errorf("the server printed no address")
+		return 0, errors.New("the server printed no address")
 	}
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	return m.Run(), nil

@@ -3,6 +3,8 @@
 package openai
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,7 +37,8 @@ func EncodeRequest(req *gateway.Request, q Quirks) ([]byte, error) {
 			edits = append(edits, gateway.Edit{Name: "stream_options", Value: options})
 		}
 	}
-	for from, to := range q.Rename {
+	for _, from := range slices.Sorted(maps.Keys(q.Rename)) {
+		to := q.Rename[from]
 		edit := gateway.Edit{Name: from, NewName: to}
 		if _, given := req.Member(to); given {
 			edit.NewName = "" // what the caller said under the upstream's own name counts
