@@ -251,23 +251,24 @@ var (
 
 // ParseConfig reads a configuration from its JSON text and checks it as a whole. ${NAME} and ${NAME:-default} in
 // string values are taken from the environment; $$ is a dollar sign. The error is [Problems] and lists everything that
-// is wrong: unknown members, values of the wrong type, variables that are not set, names that do not exist.
+// is wrong: unknown members, values of the wrong type, variables that are not set, names that do not exist. The Config
+// that comes with it is what could be read, for a caller who wants to check more of it; it is not valid.
 func ParseConfig(text []byte) (Config, error) {
-	var problems Problems
+	var problems, shape, meaning Problems
 	expanded := expandDocument(text, os.LookupEnv, &problems)
-	if len(problems) > 0 {
+	if expanded == nil {
 		return Config{}, problems
 	}
-	if checkShape(expanded, &problems); len(problems) > 0 {
-		return Config{}, problems
-	}
+	checkShape(expanded, &shape)
+	problems.addNew(shape)
 	var config Config
 	if err := json.Unmarshal(expanded, &config); err != nil {
-		problems.addf("", "%s", err)
+		if len(problems) == 0 {
+			problems.addf("", "%s", err)
+		}
 		return Config{}, problems
 	}
-	if err := config.Validate(); err != nil {
-		return Config{}, err
-	}
-	return config, nil
+	meaning.join("", config.Validate())
+	problems.addNew(meaning)
+	return config, problems.err()
 }

@@ -66,6 +66,12 @@ providers[0].colour: unknown member; known are name, type, base_url, keys, heade
 cache: is not supported by this version of the gateway; remove it`,
 		},
 		{
+			"shape and meaning at once", `{"models":[{"alias":"${GW_TEST_UNSET}","colour":1,"candidates":[{"provider":"clod","model":"m"}]}]}`,
+			`models[0].alias: the environment variable GW_TEST_UNSET is not set; set it, or write ${GW_TEST_UNSET:-default}
+models[0].colour: unknown member; known are alias, strategy, candidates, retry, max_concurrency, strict
+models[0].candidates[0].provider: there is no provider "clod"`,
+		},
+		{
 			"wrong types", `{"listen":9000,"models":{},"providers":[{"name":"a","type":"echo","max_concurrency":"many","timeouts":{"idle":"soon","total":5}}],"models2":1}`,
 			`listen: must be a string, not a number
 models: must be a list, not an object
@@ -78,7 +84,8 @@ models2: unknown member (did you mean "models"?); known are listen, master, prov
 			"variables", `{"master":{"keys":["${GW_TEST_UNSET}","env:GW_TEST_UNSET"]},"listen":"${GW_TEST_EMPTY}","log":{"format":"${GW_TEST_UNSET:-json}","level":"${oops"}}`,
 			`master.keys[0]: the environment variable GW_TEST_UNSET is not set; set it, or write ${GW_TEST_UNSET:-default}
 listen: the environment variable GW_TEST_EMPTY is empty; set it, or write ${GW_TEST_EMPTY:-default}
-log.level: ${oops has no closing brace`,
+log.level: ${oops has no closing brace
+master.keys[1]: the environment variable GW_TEST_UNSET is not set`,
 		},
 		{
 			"meaning", `{"listen":"9000","master":{"keys":["env:GW_TEST_UNSET","env:GW_TEST_EMPTY","file:/nonexistent/key","enc:abc",""]},

@@ -121,6 +121,19 @@ func (p *Problems) join(path string, err error) {
 	}
 }
 
+// addNew adds the problems whose paths have none yet: a value that could not be read is not wrong a second time.
+func (p *Problems) addNew(more Problems) {
+	known := make(map[string]bool, len(*p))
+	for _, problem := range *p {
+		known[problem.Path] = true
+	}
+	for _, problem := range more {
+		if !known[problem.Path] {
+			*p = append(*p, problem)
+		}
+	}
+}
+
 func (p Problems) err() error {
 	if len(p) == 0 {
 		return nil

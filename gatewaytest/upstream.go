@@ -200,7 +200,11 @@ func (u *Upstream) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stop := context.AfterFunc(r.Context(), u.left)
-	defer stop()
+	defer func() {
+		if stop() && r.Context().Err() != nil { // the step has noticed first
+			u.left()
+		}
+	}()
 	step.ServeHTTP(w, r.WithContext(x.context(r.Context())))
 }
 

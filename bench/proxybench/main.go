@@ -143,7 +143,7 @@ func measure(ctx context.Context, s settings) (_ *results, err error) {
 		if c.process == nil {
 			continue
 		}
-		if r.memory[c.name], err = measureMemory(ctx, c.name, up, s.streams); err != nil {
+		if r.memory[c.name], err = measureMemory(ctx, c.name, up, s.streams, s.profile); err != nil {
 			return nil, err
 		}
 	}

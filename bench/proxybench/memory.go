@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/gatewright/gateway/bench/internal/wire"
@@ -14,11 +15,12 @@ type memory struct {
 	resting int64   // resident, once it has served something and given back what it does not use
 	rss     float64 // resident, per open stream
 	live    float64 // the same, after everything has been given back that is not used
-	heap    float64 // Go heap and stacks in use, per open stream, after the same
+	heap    float64 // Go heap in use, per open stream, after the same
+	stack   float64 // goroutines' stacks, per open stream
 }
 
 // measureMemory starts a proxy of its own for it, serves a little, and then opens n streams that carry an event a second.
-func measureMemory(ctx context.Context, role string, up *process, n int) (m memory, err error) {
+func measureMemory(ctx context.Context, role string, up *process, n int, folder string) (m memory, err error) {
 	p, err := start(ctx, role, up.address)
 	if err != nil {
 		return m, err
@@ -63,10 +65,15 @@ func measureMemory(ctx context.Context, role string, up *process, n int) (m memo
 	if err != nil {
 		return m, err
 	}
+	if folder != "" {
+		if _, err := p.ask(askHeap + filepath.Join(folder, role+".streams")); err != nil {
+			return m, err
+		}
+	}
 	per := func(after, before int64) float64 { return float64(after-before) / float64(n) }
 	m.rss = per(during.RSS, before.RSS)
 	m.live = per(live.RSS, before.RSS)
-	m.heap = per(live.Heap+live.Stack, before.Heap+before.Stack)
+	m.heap, m.stack = per(live.Heap, before.Heap), per(live.Stack, before.Stack)
 	return m, nil
 }
 

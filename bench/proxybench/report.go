@@ -103,13 +103,13 @@ func (r *results) writeMemory(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "**Memory, %d open streams**\n\n", r.streams)
-	fmt.Fprintln(w, "| | started, MiB | after a little work, MiB | KiB/stream, resident | KiB/stream, resident after GC | KiB/stream, Go heap and stacks |")
-	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: |")
+	fmt.Fprintln(w, "| | started, MiB | after a little work, MiB | KiB/stream, resident | the same after a GC | Go heap, KiB/stream | stacks, KiB/stream |")
+	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
 	const kib, mib = 1 << 10, 1 << 20
 	for _, c := range r.contenders {
 		if m, ok := r.memory[c]; ok {
-			fmt.Fprintf(w, "| %s | %.1f | %.1f | %.1f | %.1f | %.1f |\n", c, float64(m.idle)/mib, float64(m.resting)/mib,
-				m.rss/kib, m.live/kib, m.heap/kib)
+			fmt.Fprintf(w, "| %s | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", c, float64(m.idle)/mib, float64(m.resting)/mib,
+				m.rss/kib, m.live/kib, m.heap/kib, m.stack/kib)
 		}
 	}
 	fmt.Fprintln(w)

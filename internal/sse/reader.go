@@ -119,6 +119,9 @@ func (r *Reader) Buffered() bool {
 	return r.hasAhead || r.err != nil
 }
 
+// Pending returns how many bytes are in memory that no event has been made of yet.
+func (r *Reader) Pending() int { return r.used() }
+
 // Close closes the body, which makes a blocked Next return.
 func (r *Reader) Close() error {
 	r.closing.Do(func() { r.closed = r.body.Close() })
@@ -148,6 +151,14 @@ func (r *Reader) scan() (View, bool) {
 		case !isDataOrEvent(line):
 		case r.kept == r.start:
 			r.start, r.kept, r.lines = r.line, end+1, 1
+			if next := end + 1; next < r.filled && r.buf[end] == '\n' && r.buf[next] == '\n' && next-r.start <= r.max {
+				end = next // the usual event: one line and a blank one
+				event, ok := r.parse(r.buf[r.start:r.kept])
+				if r.kept = r.start; ok {
+					r.line, r.next = end+1, end+1
+					return event, true
+				}
+			}
 		default:
 			r.lines++
 			r.kept += copy(r.buf[r.kept:], r.buf[r.line:end+1])

@@ -27,13 +27,17 @@ func BenchmarkWalkChunks(b *testing.B) {
 	b.ReportAllocs()
 	r := sse.NewReader(io.NopCloser(io.LimitReader(&endless{event: strings.Repeat(event, 20)}, int64(b.N*len(event)))), 0)
 	var t template
+	var k keeper
 	for {
 		view, err := r.NextView()
 		if err != nil {
 			return
 		}
 		c, _ := t.read(asString(view.Data))
-		e := c.event(asString(view.Data), false)
+		if pending := r.Pending(); pending > 0 && len(k.free) < len(view.Data) {
+			k.expect(len(view.Data) + pending)
+		}
+		e := c.event(asString(view.Data), false, &k)
 		if !e.Output {
 			b.Fatal(e)
 		}

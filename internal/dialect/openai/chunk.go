@@ -234,18 +234,38 @@ func contentSize(value string) int {
 
 // event is what the gateway makes of the chunk. It keeps a copy of the data, without a "usage":null when the caller did
 // not ask for usage.
-func (c *chunk) event(data string, wantsUsage bool) gateway.Event {
+func (c *chunk) event(data string, wantsUsage bool, keep *keeper) gateway.Event {
 	event := gateway.Event{Output: c.output, OutputBytes: c.outputBytes, Finished: c.finished}
 	if c.usage != "" {
 		event.Usage = parseUsage(c.usage)
 	}
 	event.Hidden = !wantsUsage && event.Usage != nil && !c.hasChoices
-	if wantsUsage || c.cutTo == 0 {
-		event.Data = strings.Clone(data)
+	if wantsUsage {
+		event.Data = keep.strings(data, "")
 	} else {
-		event.Data = data[:c.cutFrom] + data[c.cutTo:]
+		event.Data = keep.strings(data[:c.cutFrom], data[c.cutTo:]) // both are 0 when there is nothing to cut
 	}
 	return event
+}
+
+// keeper makes copies of texts that lie in a buffer: those of a burst in one piece of memory, which is never used again.
+type keeper struct{ free []byte }
+
+// expect tells how many bytes are going to be kept soon.
+func (k *keeper) expect(size int) {
+	if size > len(k.free) {
+		k.free = make([]byte, size)
+	}
+}
+
+// strings returns a copy of a and b, one behind the other.
+func (k *keeper) strings(a, b string) string {
+	size := len(a) + len(b)
+	k.expect(size)
+	kept := k.free[:size:size]
+	k.free = k.free[size:]
+	copy(kept[copy(kept, a):], b)
+	return asString(kept)
 }
 
 // isLiveness reports whether data only says that the server is alive.

@@ -103,10 +103,10 @@ func TestNullUsageIsCut(t *testing.T) {
 		`{"choices":[],"x":"\"usage\":null"}`:                  `{"choices":[],"x":"\"usage\":null"}`,
 	} {
 		c, ok := readChunk(data)
-		if got := c.event(data, false).Data; !ok || got != want || !jsontext.Value(got).IsValid() {
+		if got := c.event(data, false, &keeper{}).Data; !ok || got != want || !jsontext.Value(got).IsValid() {
 			t.Errorf("%s: got %s, want %s", data, got, want)
 		}
-		if got := c.event(data, true).Data; got != data {
+		if got := c.event(data, true, &keeper{}).Data; got != data {
 			t.Errorf("%s was changed: %s", data, got)
 		}
 	}
@@ -121,7 +121,7 @@ func FuzzChunk(f *testing.F) {
 		var remembered template
 		first, ok := remembered.read(data)
 		if valid := jsontext.Value(data); ok && valid.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
-			event := first.event(data, false)
+			event := first.event(data, false, &keeper{})
 			if !jsontext.Value(event.Data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 				t.Errorf("%q became %q", data, event.Data)
 			}
@@ -133,7 +133,7 @@ func FuzzChunk(f *testing.F) {
 			next := data[:first.textFrom] + text + data[first.textTo:]
 			got, gotOK := remembered.read(next)
 			want, wantOK := readChunk(next)
-			if gotOK != wantOK || gotOK && (got.event(next, false) != want.event(next, false) || got.err != want.err) {
+			if gotOK != wantOK || gotOK && (got.event(next, false, &keeper{}) != want.event(next, false, &keeper{}) || got.err != want.err) {
 				t.Errorf("%q: %+v, want %+v", next, got, want)
 			}
 		}

@@ -216,7 +216,7 @@ func eventsOf(body []byte, wantsUsage bool) []gateway.Event {
 			return
 		}
 		c, _ := readChunk(string(data))
-		events = append(events, c.event(string(data), wantsUsage))
+		events = append(events, c.event(string(data), wantsUsage, &keeper{}))
 	}
 	for i, choice := range choices {
 		if choice.Index == nil {

@@ -22,6 +22,7 @@ type Stream struct {
 	options  StreamOptions
 	repair   *repair
 	template template
+	keep     keeper
 
 	queue    []gateway.Event // made from an answer that was not streamed
 	ahead    gateway.Event
@@ -153,7 +154,10 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 	if !isObject || c.err != "" || c.failed || view.Type == "error" {
 		return event, false, s.failed(data)
 	}
-	event = c.event(data, s.options.WantsUsage)
+	if pending := s.events.Pending(); pending > 0 && len(s.keep.free) < len(data) {
+		s.keep.expect(len(data) + pending) // a burst: what has come with this event is kept next to it
+	}
+	event = c.event(data, s.options.WantsUsage, &s.keep)
 	event.Type = view.Type
 	if s.repair != nil && !event.Hidden {
 		event.Data = s.repair.chunk(event.Data)
