@@ -182,7 +182,7 @@ func TestTenThousandCallsGiveEverythingBack(t *testing.T) {
 			t.Errorf("%d calls counted: %d + %d + %d", stats.Requests, stats.Success, stats.Failed, stats.Canceled)
 		}
 		for _, outcome := range []string{ // the calls are as mixed as they are meant to be
-			"canceled canceled", "success ", "canceled deadline_exceeded", "interrupted stream_interrupted",
+			"success ", "canceled canceled", "interrupted stream_interrupted", "canceled deadline_exceeded",
 			"interrupted internal_error", "not_sent gateway_overloaded", "refused upstream_error", "rejected invalid_request",
 			"unknown internal_error", "unknown upstream_timeout",
 		} {
