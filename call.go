@@ -18,6 +18,7 @@ type call struct {
 	route  *route          // nil until the alias is resolved
 	ctx    context.Context //nolint:containedctx // a call is a context's whole life: Close cancels it from outside
 	cancel context.CancelCauseFunc
+	inner  callContext
 	began  time.Time
 
 	mu        sync.Mutex
@@ -54,7 +55,7 @@ type callContext struct {
 	call *call
 }
 
-func (c callContext) Value(key any) any {
+func (c *callContext) Value(key any) any {
 	if key == (callKey{}) {
 		return c.call
 	}
@@ -63,7 +64,8 @@ func (c callContext) Value(key any) any {
 
 func (c *call) context() context.Context {
 	c.route.stats.begin()
-	return callContext{c.ctx, c}
+	c.inner = callContext{c.ctx, c}
+	return &c.inner
 }
 
 // complete finishes a call that was answered with a whole document.

@@ -30,15 +30,15 @@ type ChatRequest struct {
 	ToolChoice          *ToolChoice     `json:"tool_choice,omitempty"`
 	ParallelToolCalls   *bool           `json:"parallel_tool_calls,omitempty"`
 	ResponseFormat      *ResponseFormat `json:"response_format,omitempty"`
-	ReasoningEffort     *string         `json:"reasoning_effort,omitempty"` // none, minimal, low, medium, high, xhigh, max
-	Verbosity           *string         `json:"verbosity,omitempty"`        // low, medium, high
-	Modalities          []string        `json:"modalities,omitzero"`        // text, audio
+	ReasoningEffort     string          `json:"reasoning_effort,omitzero"` // none, minimal, low, medium, high, xhigh, max
+	Verbosity           string          `json:"verbosity,omitzero"`        // low, medium, high
+	Modalities          []string        `json:"modalities,omitzero"`       // text, audio
 	Audio               jsontext.Value  `json:"audio,omitzero"`
 	Prediction          jsontext.Value  `json:"prediction,omitzero"`
-	ServiceTier         *string         `json:"service_tier,omitempty"`
+	ServiceTier         string          `json:"service_tier,omitzero"`
 	Metadata            jsontext.Value  `json:"metadata,omitzero"`
-	User                *string         `json:"user,omitempty"`
-	PromptCacheKey      *string         `json:"prompt_cache_key,omitempty"`
+	User                string          `json:"user,omitzero"`
+	PromptCacheKey      string          `json:"prompt_cache_key,omitzero"`
 	Store               *bool           `json:"store,omitempty"`
 	Stream              *bool           `json:"stream,omitempty"` // set by Chat and ChatStream
 	StreamOptions       *StreamOptions  `json:"stream_options,omitempty"`
@@ -79,8 +79,8 @@ type ChatResponse struct {
 	Model             string       `json:"model"`   // the upstream's name for what answered
 	Choices           []ChatChoice `json:"choices"`
 	Usage             *ChatUsage   `json:"usage,omitempty"`
-	ServiceTier       *string      `json:"service_tier,omitempty"`
-	SystemFingerprint *string      `json:"system_fingerprint,omitempty"`
+	ServiceTier       string       `json:"service_tier,omitzero"`
+	SystemFingerprint string       `json:"system_fingerprint,omitzero"`
 
 	Extra jsontext.Value `json:",embed"`
 
@@ -142,8 +142,8 @@ type ChatChunk struct {
 	Model             string        `json:"model"`
 	Choices           []ChunkChoice `json:"choices"`         // may be empty: look before indexing
 	Usage             *ChatUsage    `json:"usage,omitempty"` // of the whole answer, on the last chunk
-	ServiceTier       *string       `json:"service_tier,omitempty"`
-	SystemFingerprint *string       `json:"system_fingerprint,omitempty"`
+	ServiceTier       string        `json:"service_tier,omitzero"`
+	SystemFingerprint string        `json:"system_fingerprint,omitzero"`
 
 	Extra jsontext.Value `json:",embed"`
 
@@ -164,9 +164,9 @@ type ChunkChoice struct {
 type Delta struct {
 	Role             string          `json:"role,omitzero"`
 	Content          Content         `json:"content,omitzero"`
-	Refusal          *string         `json:"refusal,omitempty"`
-	ReasoningContent *string         `json:"reasoning_content,omitempty"` // DeepSeek, Qwen, vLLM and others
-	Reasoning        *string         `json:"reasoning,omitempty"`         // OpenRouter, Groq and others
+	Refusal          string          `json:"refusal,omitzero"`
+	ReasoningContent string          `json:"reasoning_content,omitzero"` // DeepSeek, Qwen, vLLM and others
+	Reasoning        string          `json:"reasoning,omitzero"`         // OpenRouter, Groq and others
 	ToolCalls        []ToolCallDelta `json:"tool_calls,omitzero"`
 	FunctionCall     *FunctionCall   `json:"function_call,omitempty"` // deprecated
 	Audio            jsontext.Value  `json:"audio,omitzero"`
@@ -219,19 +219,19 @@ type ChatUsage struct {
 
 // PromptTokensDetails are parts of the prompt's tokens.
 type PromptTokensDetails struct {
-	CachedTokens     *int64 `json:"cached_tokens,omitempty"`
-	CacheWriteTokens *int64 `json:"cache_write_tokens,omitempty"`
-	AudioTokens      *int64 `json:"audio_tokens,omitempty"`
+	CachedTokens     int64 `json:"cached_tokens,omitzero"`
+	CacheWriteTokens int64 `json:"cache_write_tokens,omitzero"`
+	AudioTokens      int64 `json:"audio_tokens,omitzero"`
 
 	Extra jsontext.Value `json:",embed"`
 }
 
 // CompletionTokensDetails are parts of the completion's tokens.
 type CompletionTokensDetails struct {
-	ReasoningTokens          *int64 `json:"reasoning_tokens,omitempty"`
-	AudioTokens              *int64 `json:"audio_tokens,omitempty"`
-	AcceptedPredictionTokens *int64 `json:"accepted_prediction_tokens,omitempty"`
-	RejectedPredictionTokens *int64 `json:"rejected_prediction_tokens,omitempty"`
+	ReasoningTokens          int64 `json:"reasoning_tokens,omitzero"`
+	AudioTokens              int64 `json:"audio_tokens,omitzero"`
+	AcceptedPredictionTokens int64 `json:"accepted_prediction_tokens,omitzero"`
+	RejectedPredictionTokens int64 `json:"rejected_prediction_tokens,omitzero"`
 
 	Extra jsontext.Value `json:",embed"`
 }
@@ -240,12 +240,12 @@ type CompletionTokensDetails struct {
 type Message struct {
 	Role             string         `json:"role"` // one of the Role… constants
 	Content          Content        `json:"content,omitzero"`
-	Name             *string        `json:"name,omitempty"`
-	Refusal          *string        `json:"refusal,omitempty"`
-	ReasoningContent *string        `json:"reasoning_content,omitempty"` // some servers want it back on later turns
-	Reasoning        *string        `json:"reasoning,omitempty"`
+	Name             string         `json:"name,omitzero"`
+	Refusal          string         `json:"refusal,omitzero"`
+	ReasoningContent string         `json:"reasoning_content,omitzero"` // some servers want it back on later turns
+	Reasoning        string         `json:"reasoning,omitzero"`
 	ToolCalls        []ToolCall     `json:"tool_calls,omitzero"`
-	ToolCallID       *string        `json:"tool_call_id,omitempty"`  // of the call that a tool message answers
+	ToolCallID       string         `json:"tool_call_id,omitzero"`   // of the call that a tool message answers
 	FunctionCall     *FunctionCall  `json:"function_call,omitempty"` // deprecated
 	Annotations      jsontext.Value `json:"annotations,omitzero"`
 	Audio            jsontext.Value `json:"audio,omitzero"`
@@ -280,7 +280,7 @@ func AssistantMessage(text string) Message {
 
 // ToolMessage returns the result of the tool call with the given id.
 func ToolMessage(callID, result string) Message {
-	return Message{Role: RoleTool, ToolCallID: &callID, Content: TextContent(result)}
+	return Message{Role: RoleTool, ToolCallID: callID, Content: TextContent(result)}
 }
 
 // Content is what a message says: a text, a list of parts, or an explicit null. The zero value is absent.

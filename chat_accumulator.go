@@ -20,7 +20,7 @@ type accumulatedChoice struct {
 	calls     []*accumulatedCall
 	open      *accumulatedCall // the call that the last delta added to
 
-	hasContent, hasRefusal, hasReasoning bool
+	hasContent bool
 }
 
 type accumulatedCall struct {
@@ -37,12 +37,8 @@ func (a *ChatAccumulator) Add(c *ChatChunk) {
 	if r.Created == 0 {
 		r.Created = c.Created
 	}
-	if c.SystemFingerprint != nil {
-		r.SystemFingerprint = c.SystemFingerprint
-	}
-	if c.ServiceTier != nil {
-		r.ServiceTier = c.ServiceTier
-	}
+	r.SystemFingerprint = firstText(r.SystemFingerprint, c.SystemFingerprint)
+	r.ServiceTier = firstText(c.ServiceTier, r.ServiceTier) // the tier that was used is known at the end
 	if c.Usage != nil {
 		r.Usage = c.Usage // running totals: the last one counts
 	}
@@ -76,18 +72,8 @@ func (a *accumulatedChoice) add(c *ChunkChoice) {
 		a.hasContent = true
 		a.content.WriteString(d.Content.Text())
 	}
-	if d.Refusal != nil {
-		a.hasRefusal = true
-		a.refusal.WriteString(*d.Refusal)
-	}
-	switch { // the same text may come under both names
-	case d.ReasoningContent != nil:
-		a.hasReasoning = true
-		a.reasoning.WriteString(*d.ReasoningContent)
-	case d.Reasoning != nil:
-		a.hasReasoning = true
-		a.reasoning.WriteString(*d.Reasoning)
-	}
+	a.refusal.WriteString(d.Refusal)
+	a.reasoning.WriteString(firstText(d.ReasoningContent, d.Reasoning)) // the same text may come under both names
 	if c.FinishReason != nil && *c.FinishReason != "" && a.finish == "" {
 		a.finish = *c.FinishReason
 	}
@@ -126,9 +112,7 @@ func (a *accumulatedChoice) addCall(d *ToolCallDelta) {
 	}
 	if f := d.Function; f != nil {
 		call.name = firstText(call.name, f.Name)
-		if f.Arguments != nil {
-			call.arguments.WriteString(*f.Arguments)
-		}
+		call.arguments.WriteString(f.Arguments)
 	}
 }
 
@@ -144,17 +128,12 @@ func (a *ChatAccumulator) Response() *ChatResponse {
 }
 
 func (a *accumulatedChoice) message() Message {
-	m := Message{Role: firstText(a.role, RoleAssistant), Content: NullContent()}
+	m := Message{
+		Role: firstText(a.role, RoleAssistant), Content: NullContent(), Refusal: a.refusal.String(),
+		ReasoningContent: a.reasoning.String(),
+	}
 	if a.hasContent && (a.content.Len() > 0 || len(a.calls) == 0) {
 		m.Content = TextContent(a.content.String())
-	}
-	if a.hasRefusal {
-		text := a.refusal.String()
-		m.Refusal = &text
-	}
-	if a.hasReasoning {
-		text := a.reasoning.String()
-		m.ReasoningContent = &text
 	}
 	for _, c := range a.calls {
 		call := c.call

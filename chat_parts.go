@@ -48,15 +48,15 @@ type ContentPart struct {
 	ImageURL   *ImageURL   `json:"image_url,omitempty"`
 	InputAudio *InputAudio `json:"input_audio,omitempty"`
 	File       *File       `json:"file,omitempty"`
-	Refusal    *string     `json:"refusal,omitempty"`
+	Refusal    string      `json:"refusal,omitzero"`
 
 	Extra jsontext.Value `json:",embed"`
 }
 
 // ImageURL is an image by reference, or inline as a data: URL.
 type ImageURL struct {
-	URL    string  `json:"url"`
-	Detail *string `json:"detail,omitempty"` // low, high, auto
+	URL    string `json:"url"`
+	Detail string `json:"detail,omitzero"` // low, high, auto
 
 	Extra jsontext.Value `json:",embed"`
 }
@@ -71,9 +71,9 @@ type InputAudio struct {
 
 // File is a file by id, or inline as a data: URL.
 type File struct {
-	FileID   *string `json:"file_id,omitempty"`
-	Filename *string `json:"filename,omitempty"`
-	FileData *string `json:"file_data,omitempty"`
+	FileID   string `json:"file_id,omitzero"`
+	Filename string `json:"filename,omitzero"`
+	FileData string `json:"file_data,omitzero"`
 
 	Extra jsontext.Value `json:",embed"`
 }
@@ -93,7 +93,7 @@ func AudioPart(base64, format string) ContentPart {
 
 // FilePart returns a part that is a file as a data: URL.
 func FilePart(name, dataURL string) ContentPart {
-	return ContentPart{Type: "file", File: &File{Filename: &name, FileData: &dataURL}}
+	return ContentPart{Type: "file", File: &File{Filename: name, FileData: dataURL}}
 }
 
 // StopSequences are where to stop generating: one text, or up to four.
@@ -145,7 +145,7 @@ type Tool struct {
 // FunctionDefinition describes a function to the model.
 type FunctionDefinition struct {
 	Name        string         `json:"name"`
-	Description *string        `json:"description,omitempty"`
+	Description string         `json:"description,omitzero"`
 	Parameters  jsontext.Value `json:"parameters,omitzero"` // a JSON Schema
 	Strict      *bool          `json:"strict,omitempty"`
 
@@ -155,7 +155,7 @@ type FunctionDefinition struct {
 // FunctionTool returns a tool that is a function. Parameters is a JSON Schema; nil for none.
 func FunctionTool(name, description string, parameters jsontext.Value) Tool {
 	return Tool{Type: "function", Function: &FunctionDefinition{
-		Name: name, Description: &description, Parameters: parameters,
+		Name: name, Description: description, Parameters: parameters,
 	}}
 }
 
@@ -225,8 +225,8 @@ type ToolCallDelta struct {
 
 // FunctionCallDelta is what a chunk adds to a call of a function.
 type FunctionCallDelta struct {
-	Name      string  `json:"name,omitzero"`
-	Arguments *string `json:"arguments,omitempty"`
+	Name      string `json:"name,omitzero"`
+	Arguments string `json:"arguments,omitzero"`
 
 	Extra jsontext.Value `json:",embed"`
 }
@@ -242,7 +242,7 @@ type ResponseFormat struct {
 // JSONSchema is the schema of a structured answer.
 type JSONSchema struct {
 	Name        string         `json:"name"`
-	Description *string        `json:"description,omitempty"`
+	Description string         `json:"description,omitzero"`
 	Schema      jsontext.Value `json:"schema,omitzero"`
 	Strict      *bool          `json:"strict,omitempty"`
 

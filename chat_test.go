@@ -153,7 +153,7 @@ func TestChangedDocumentKeepsTheRest(t *testing.T) {
 	if err := json.Unmarshal([]byte(before), &r); err != nil {
 		t.Fatal(err)
 	}
-	r.Model, r.User = "b", nil
+	r.Model, r.User = "b", ""
 	r.Messages[0].Content = gateway.TextContent("two")
 	r.Messages = append(r.Messages, gateway.UserMessage("three"))
 	got, err := json.Marshal(r)

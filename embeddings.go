@@ -15,9 +15,9 @@ import (
 type EmbeddingRequest struct {
 	Model          string         `json:"model"` // an alias
 	Input          EmbeddingInput `json:"input"`
-	EncodingFormat *string        `json:"encoding_format,omitempty"` // float or base64
+	EncodingFormat string         `json:"encoding_format,omitzero"` // float or base64
 	Dimensions     *int64         `json:"dimensions,omitempty"`
-	User           *string        `json:"user,omitempty"`
+	User           string         `json:"user,omitzero"`
 
 	Extra jsontext.Value `json:",embed"`
 

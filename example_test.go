@@ -123,8 +123,7 @@ func ExampleError() {
 		panic(err)
 	}
 	_, err = client.Chat(context.Background(), gateway.ChatRequest{Model: "chat"})
-	var failure *gateway.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*gateway.Error](err); ok {
 		fmt.Println(failure.Status, failure.Outcome, failure.RetryAfter, errors.Is(err, gateway.ErrUpstreamLimit))
 	}
 	// Output: 429 refused 30s true

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Client routes calls to providers: it resolves aliases, admits, retries, fails over, costs and records. It is a
@@ -91,7 +92,7 @@ var errNoResponse = errors.New("the provider or a middleware returned neither a 
 // Chat answers a chat call with typed values. It asks for a plain answer, whatever req.Stream says.
 func (c *Client) Chat(ctx context.Context, req ChatRequest) (*ChatResponse, error) {
 	req.Stream = nil
-	res, err := c.do(ctx, APIChat, req.Model, false, req)
+	res, err := do(ctx, c, &Request{API: APIChat, Model: req.Model}, (*chatRequest)(&req), req.source)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (c *Client) Chat(ctx context.Context, req ChatRequest) (*ChatResponse, erro
 func (c *Client) ChatStream(ctx context.Context, req ChatRequest) (*ChatStream, error) {
 	yes := true
 	req.Stream = &yes
-	res, err := c.do(ctx, APIChat, req.Model, true, req)
+	res, err := do(ctx, c, &Request{API: APIChat, Model: req.Model, Stream: true}, (*chatRequest)(&req), req.source)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (c *Client) ChatStream(ctx context.Context, req ChatRequest) (*ChatStream, 
 
 // Embed answers an embeddings call with typed values.
 func (c *Client) Embed(ctx context.Context, req EmbeddingRequest) (*EmbeddingResponse, error) {
-	res, err := c.do(ctx, APIEmbeddings, req.Model, false, req)
+	res, err := do(ctx, c, &Request{API: APIEmbeddings, Model: req.Model}, (*embeddingRequest)(&req), req.source)
 	if err != nil {
 		return nil, err
 	}
@@ -121,17 +122,23 @@ func (c *Client) Embed(ctx context.Context, req EmbeddingRequest) (*EmbeddingRes
 	return answer, unreadable(answer.decode(res.Body))
 }
 
-func (c *Client) do(ctx context.Context, api API, model string, stream bool, document any) (*Response, error) {
-	if model == "" {
+// do encodes a typed view, of which source is the text that it was decoded from, and makes the call.
+func do[T any](ctx context.Context, c *Client, req *Request, document *T, source jsontext.Value) (*Response, error) {
+	if req.Model == "" {
 		return nil, invalidParam("model", "you must provide a model")
 	}
-	body, err := json.Marshal(document)
+	var err error
+	if source == nil {
+		req.Body, err = json.Marshal(document)
+	} else {
+		req.Body, err = changedDocument(document, source)
+	}
 	if err != nil {
 		e := invalidParam("", "the request cannot be encoded as JSON")
 		e.Err = err
 		return nil, e
 	}
-	return c.Do(ctx, &Request{API: api, Model: model, Stream: stream, Body: body})
+	return c.Do(ctx, req)
 }
 
 // unreadable makes the error of decoding an answer one for the caller.

@@ -96,19 +96,28 @@ func encodeLossless[T any](e *jsontext.Encoder, now *T, source jsontext.Value) e
 	if source == nil {
 		return json.MarshalEncode(e, now)
 	}
-	changed, err := json.Marshal(now)
+	text, err := changedDocument(now, source)
 	if err != nil {
 		return err
+	}
+	return e.WriteValue(text)
+}
+
+// changedDocument returns source with what has changed in the typed view since it was decoded.
+func changedDocument[T any](now *T, source jsontext.Value) (jsontext.Value, error) {
+	changed, err := json.Marshal(now)
+	if err != nil {
+		return nil, err
 	}
 	var then T
 	if err := decodeLenient(source, &then); err != nil {
-		return json.MarshalEncode(e, now)
+		return changed, nil //nolint:nilerr // source was not decoded like this: the typed view is all there is
 	}
 	base, err := json.Marshal(&then)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return e.WriteValue(merge(source, base, changed))
+	return merge(source, base, changed), nil
 }
 
 // merge returns source with what has changed between base and changed, which are typed views of it.

@@ -327,7 +327,7 @@ func TestABrokenStreamIsNotConnectedAgain(t *testing.T) {
 // A stream that fails after its opening is replaced by another candidate's, of which the caller sees all and only that.
 func TestStreamIsReplacedBeforeItsFirstOutput(t *testing.T) {
 	t.Parallel()
-	const soon = 50 * time.Millisecond
+	const soon = 250 * time.Millisecond
 	opening := gatewaytest.Opening()
 	for name, step := range map[string]http.Handler{
 		"error event": gatewaytest.Sequence(opening, gatewaytest.ErrorEvent("overloaded", "overloaded")),

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -59,7 +60,7 @@ type CandidateStats struct {
 type aliasStats struct {
 	mu      sync.Mutex
 	sums    AliasStats // only its counters
-	cost    decimal.Decimal
+	cost    usdSum
 	running int
 
 	latency    histogram.Histogram
@@ -102,16 +103,48 @@ func (s *aliasStats) end(r *Record) {
 	case UsageMissing:
 	}
 	if r.CostUSD != nil {
-		s.cost = s.cost.Add(*r.CostUSD)
+		s.cost.add(*r.CostUSD)
 	} else if r.NoCost == NoCostPrice {
 		s.sums.Unpriced++
 	}
 }
 
+// usdSum adds amounts up exactly. Those of a usual size are added as whole picodollars, which costs no allocation.
+type usdSum struct {
+	pico int64
+	rest decimal.Decimal
+}
+
+func (s *usdSum) add(usd decimal.Decimal) {
+	if n, ok := picodollars(usd); ok && s.pico <= math.MaxInt64-n {
+		s.pico += n
+		return
+	}
+	s.rest = s.rest.Add(usd)
+}
+
+// picodollars returns the amount as a whole number of picodollars, if it is one of a usual size.
+func picodollars(usd decimal.Decimal) (n int64, ok bool) {
+	exponent := usd.Exponent()
+	if exponent > 0 || exponent < -12 || usd.IsNegative() || usd.NumDigits() > 18 {
+		return 0, false
+	}
+	n = usd.CoefficientInt64()
+	for range 12 + exponent {
+		if n > math.MaxInt64/10 {
+			return 0, false
+		}
+		n *= 10
+	}
+	return n, true
+}
+
+func (s *usdSum) total() decimal.Decimal { return decimal.New(s.pico, -12).Add(s.rest) }
+
 func (s *aliasStats) snapshot() AliasStats {
 	s.mu.Lock()
 	sums := s.sums
-	sums.CostUSD = s.cost.StringFixed(6)
+	sums.CostUSD = s.cost.total().StringFixed(6)
 	sums.InFlight = s.running
 	s.mu.Unlock()
 	sums.AverageLatencyMS = milliseconds(s.latency.Mean())

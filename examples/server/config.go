@@ -1,124 +1,105 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/gatewright/gateway"
 	"github.com/gatewright/gateway/providers"
 )
 
-type options struct {
-	config string
-	listen string
-	public bool
-}
+// maxFile bounds what is read as a configuration.
+const maxFile = 4 << 20
 
-// loaded is a configuration and what is to be said about the way it was read.
+// loaded is a configuration that has been read, and the Client that it describes.
 type loaded struct {
-	config gateway.Config
-	notes  []string
+	config   gateway.Config
+	client   *gateway.Client
+	document *document
+	logger   *slog.Logger
+	notes    []string // what is to be said about the way it was read
 }
 
-// load reads a configuration file. The error says file and line of everything that is wrong.
-func load(file string) (*loaded, error) {
-	text, err := os.ReadFile(file)
+// load reads a configuration file and makes its Client. The error lists everything that is wrong, with file and line.
+func load(file string, log io.Writer) (*loaded, error) {
+	text, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	d, faults := parse(file, text)
+	if len(faults) > 0 {
+		return nil, &fileError{file, faults}
+	}
+	result := &loaded{document: d}
+	wrong := &fileError{file: file}
+	if list, ok := d.flatList(); ok {
+		result.document, wrong.faults = list.document()
+		result.notes = append(result.notes, file+" is a flat list of providers: each entry becomes a provider and an alias")
+	}
+	// What could be read of a configuration with faults is checked further, so that they are all found at once.
+	result.config, err = gateway.ParseConfig(result.document.json)
+	wrong.add(result.document, err)
+	result.logger = newLogger(result.config.Log, log)
+	result.client, err = newClient(result.config, result.logger)
+	wrong.add(result.document, err)
+	if len(wrong.faults) == 0 {
+		return result, nil
+	}
+	if result.client != nil {
+		closeNow(result.client)
+	}
+	return nil, wrong
+}
+
+func readFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	document, err := parseYAML(text)
-	if err != nil {
-		return nil, &configError{file: file, problems: []located{{problem: gateway.Problem{Message: err.Error()}}}}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+	case len(text) > maxFile:
+		return nil, fmt.Errorf("cannot read the configuration: %s has more than %d bytes", file, maxFile)
+	default:
+		return text, nil
 	}
-	result := &loaded{}
-	if flat, ok := document.flatList(); ok {
-		result.notes = append(result.notes, fmt.Sprintf("%s is a flat list of providers; each entry becomes a provider and an alias", file))
-		if document, err = fromFlat(flat); err != nil {
-			return nil, locate(file, err, document)
-		}
-	}
-	if result.config, err = gateway.ParseConfig(document.json); err != nil {
-		return nil, locate(file, err, document)
-	}
-	return result, nil
 }
 
-// build makes the Client of a configuration. The error says file and line.
-func build(file string, c gateway.Config, options ...gateway.Option) (*gateway.Client, error) {
-	client, err := gateway.New(append([]gateway.Option{gateway.WithConfig(c, providers.Open)}, options...)...)
-	if err == nil || file == "" {
-		return client, err
-	}
-	text, readErr := os.ReadFile(file)
-	if readErr != nil {
-		return nil, err
-	}
-	document, parseErr := parseYAML(text)
-	if parseErr != nil {
-		return nil, err
-	}
-	return nil, locate(file, err, document)
+func newClient(c gateway.Config, logger *slog.Logger) (*gateway.Client, error) {
+	return gateway.New(
+		gateway.WithConfig(c, providers.Open), gateway.WithLogger(logger), gateway.WithRecorder(gateway.LogRecorder(logger)),
+	)
 }
 
-// configError is everything that is wrong with a configuration file.
-type configError struct {
-	file     string
-	problems []located
+// closeNow closes a Client that has no calls to wait for.
+func closeNow(client *gateway.Client) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = client.Close(ctx)
 }
 
-type located struct {
-	problem gateway.Problem
-	line    int // 0 if unknown
-}
-
-func (e *configError) Error() string {
-	lines := make([]string, len(e.problems))
-	for i, p := range e.problems {
-		at := e.file
-		if p.line > 0 {
-			at = fmt.Sprintf("%s:%d", e.file, p.line)
-		}
-		lines[i] = at + ": " + (gateway.Problems{p.problem}).Error()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// locate adds file and line to the problems in err.
-func locate(file string, err error, d *document) error {
-	var problems gateway.Problems
-	if !errors.As(err, &problems) {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	e := &configError{file: file}
-	for _, p := range problems {
-		e.problems = append(e.problems, located{p, d.line(p.Path)})
-	}
-	return e
-}
-
-func checkConfig(o options, stdout, stderr io.Writer) int {
+// checkConfig checks a configuration as far as it can be without serving it, and returns the exit code.
+func checkConfig(ctx context.Context, o options, stdout, stderr io.Writer, sys system) int {
 	if o.config == "" {
 		fmt.Fprintln(stderr, "server: -check needs -config FILE")
 		return 2
 	}
-	l, err := load(o.config)
+	s, err := prepare(ctx, o, stderr, sys)
 	if err != nil {
-		fmt.Fprintln(stderr, err)
+		fmt.Fprintln(stderr, message(err))
 		return 1
 	}
-	client, err := build(o.config, l.config)
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	closeNow(client)
-	for _, note := range l.notes {
+	closeNow(s.client)
+	for _, note := range s.notes {
 		fmt.Fprintln(stdout, note)
 	}
-	fmt.Fprintf(stdout, "%s is valid: %d providers, %d aliases, %d keys\n", o.config, len(l.config.Providers), len(l.config.Models),
-		len(l.config.Keys)+len(l.config.Master.Keys))
+	fmt.Fprintf(stdout, "%s is valid: %d providers, %d aliases, %d keys\n",
+		o.config, len(s.config.Providers), len(s.config.Models), len(s.config.Keys)+len(s.config.Master.Keys))
 	return 0
 }

@@ -1,6 +1,6 @@
 // Server is the gateway as a process of its own: OpenAI's interface over HTTP, configured by a file or by nothing at all.
 //
-//	server [-config FILE] [-listen HOST:PORT] [-check] [-version] [-open]
+//	server [-config FILE] [-listen HOST:PORT] [-check] [-version] [-without-keys]
 //
 // Without a configuration it serves the providers whose usual key variables are set, a local Ollama, and the offline model
 // demo, and prints a key and a curl line to try.
@@ -21,6 +21,12 @@ import (
 
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr, system{getenv: os.Getenv, probe: probe}))
+}
+
+type options struct {
+	config      string
+	listen      string
+	withoutKeys bool
 }
 
 // system is what the server asks of the machine that it runs on.
@@ -44,7 +50,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, sys syste
 	var o options
 	flags.StringVar(&o.config, "config", "", "configuration `file`: YAML, JSON, or a flat providers.json list")
 	flags.StringVar(&o.listen, "listen", "", "`address` to listen on, instead of the configuration's (default 127.0.0.1:9000)")
-	flags.BoolVar(&o.public, "open", false, "listen beyond the loopback address although no key is configured")
+	flags.BoolVar(&o.withoutKeys, "without-keys", false,
+		"listen beyond this machine although no key is configured; every call is refused until there is one")
 	check := flags.Bool("check", false, "check the configuration and exit")
 	version := flags.Bool("version", false, "print the version and exit")
 	switch err := flags.Parse(args); {
@@ -60,17 +67,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, sys syste
 		return 0
 	}
 	if *check {
-		return checkConfig(o, stdout, stderr)
+		return checkConfig(ctx, o, stdout, stderr, sys)
 	}
 	// The first signal drains; the second one ends the process, as no handler is left.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	if err := serve(ctx, o, stdout, stderr, sys); err != nil {
-		fmt.Fprintln(stderr, "server:", err)
+		fmt.Fprintln(stderr, message(err))
 		return 1
 	}
 	return 0
+}
+
+// message is an error as it is printed: those of a configuration begin with their own place.
+func message(err error) string {
+	if _, ok := errors.AsType[*fileError](err); ok {
+		return err.Error()
+	}
+	return "server: " + err.Error()
 }
 
 func versionText() string {

@@ -2,94 +2,134 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/net/netutil"
 
 	"github.com/gatewright/gateway"
 	"github.com/gatewright/gateway/examples/openaihttp"
 )
 
 const (
-	defaultListen         = "127.0.0.1:9000"
-	defaultDrain          = 30 * time.Second
-	defaultMaxConnections = 10_000
-	keyVariable           = "GATEWAY_API_KEY"
+	defaultDrain = 30 * time.Second
+	lastWrites   = 5 * time.Second // for what has been answered to reach the clients, when the drain time is over
 )
+
+// setup is what the server is going to serve, and where.
+type setup struct {
+	loaded
+
+	address string
+	handler []openaihttp.Option
+	key     *ownKey // nil: the configuration has keys, or there is none at all
+}
+
+// prepare makes the setup of the configuration file, or of what is found without one.
+func prepare(ctx context.Context, o options, stderr io.Writer, sys system) (*setup, error) {
+	s := &setup{address: o.listen}
+	if err := s.load(ctx, o, stderr, sys); err != nil {
+		return nil, err
+	}
+	if s.address == "" {
+		s.address = s.config.Listen
+	}
+	if s.address == "" {
+		s.address = defaultListen
+	}
+	handler, err := openaihttp.FromConfig(s.config)
+	if err != nil {
+		closeNow(s.client)
+		return nil, err
+	}
+	s.handler = append(handler, openaihttp.WithLogger(s.logger))
+	if s.key != nil {
+		s.handler = append(s.handler, s.key.option())
+	}
+	if len(s.config.Master.Keys)+len(s.config.Keys) > 0 || s.key != nil {
+		return s, nil
+	}
+	if !o.withoutKeys && !isLoopback(s.address) {
+		closeNow(s.client)
+		return nil, s.exposed(o)
+	}
+	s.notes = append(s.notes, "no key is configured: every call is refused with 503 until there is one; add master.keys or keys, "+
+		"or set "+keyVariable)
+	return s, nil
+}
+
+// load fills in the configuration and what follows from it.
+func (s *setup) load(ctx context.Context, o options, stderr io.Writer, sys system) error {
+	key, given := keyFromEnvironment(sys)
+	if o.config == "" {
+		s.config, s.notes = detect(ctx, sys)
+		s.logger = newLogger(s.config.Log, stderr)
+		if !given {
+			key = newKey()
+		}
+		s.key = &key
+		var err error
+		s.client, err = newClient(s.config, s.logger)
+		return err
+	}
+	l, err := load(o.config, stderr)
+	if err != nil {
+		return err
+	}
+	s.loaded = *l
+	if given && len(s.config.Master.Keys)+len(s.config.Keys) == 0 {
+		s.key = &key
+		s.notes = append(s.notes, o.config+" has no keys: the gateway's key is the one in "+keyVariable)
+	}
+	return nil
+}
+
+// exposed refuses an address that other machines can reach.
+func (s *setup) exposed(o options) error {
+	message := s.address + " can be reached from other machines, but no key is configured: add master.keys or keys, set " +
+		keyVariable + ", or say -without-keys (every call is refused until there is a key)"
+	if o.listen != "" {
+		return fmt.Errorf("-listen: %s", message)
+	}
+	e := &fileError{file: o.config}
+	e.add(s.document, gateway.Problems{{Path: "listen", Message: message}})
+	return e
+}
 
 // serve runs the server until ctx ends, and then drains.
 func serve(ctx context.Context, o options, stdout, stderr io.Writer, sys system) error {
-	var config gateway.Config
-	var notes []string
-	key := ""
-	if o.config == "" {
-		config, notes = detect(ctx, sys)
-		if key = sys.getenv(keyVariable); key == "" {
-			key = newKey()
-		}
-		config.Master.Keys = []gateway.SecretRef{gateway.NewSecretRef(key)}
-	} else {
-		l, err := load(o.config)
-		if err != nil {
-			return err
-		}
-		config, notes = l.config, l.notes
-	}
-	address := defaultListen
-	if config.Listen != "" {
-		address = config.Listen
-	}
-	if o.listen != "" {
-		address = o.listen
-	}
-	keyless := len(config.Master.Keys)+len(config.Keys) == 0
-	if keyless && !o.public && !isLoopback(address) {
-		return fmt.Errorf("%s can be reached from other machines, but no key is configured: add master.keys or keys, "+
-			"or say -open (every call is refused until there is a key)", address)
-	}
-	logger := newLogger(config.Log, stderr)
-	client, err := build(o.config, config, gateway.WithLogger(logger), gateway.WithRecorder(gateway.LogRecorder(logger)))
+	s, err := prepare(ctx, o, stderr, sys)
 	if err != nil {
 		return err
 	}
-	defer closeNow(client)
-	options, err := openaihttp.FromConfig(config)
+	defer closeNow(s.client)
+	listener, err := listen(ctx, s.address, s.config.Server)
 	if err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("%s is in use by another program; choose another address with -listen HOST:PORT", address)
-		}
-		return fmt.Errorf("cannot listen on %s: %w; choose another address with -listen HOST:PORT", address, err)
-	}
-	for _, note := range notes {
+	for _, note := range s.notes {
 		fmt.Fprintln(stdout, note)
 	}
-	if keyless {
-		fmt.Fprintln(stdout, "no key is configured: every call is refused with 503 until master.keys or keys has one")
+	model := ""
+	if len(s.config.Models) > 0 {
+		model = s.config.Models[0].Alias
 	}
-	greet(stdout, listener.Addr(), key)
-	logger.InfoContext(ctx, "listening", "address", listener.Addr().String(), "aliases", len(config.Models))
-	return serveHTTP(ctx, limit(listener, config.Server), client, openaihttp.New(client, append(options, openaihttp.WithLogger(logger))...), config.Server, logger)
+	greet(stdout, baseURL(listener.Addr()), model, s.key)
+	s.logger.InfoContext(ctx, "listening", "address", listener.Addr().String(), "aliases", len(s.config.Models))
+	drain := defaultDrain
+	if d := s.config.Server.Drain; d != nil {
+		drain = time.Duration(*d)
+	}
+	return serveHTTP(ctx, listener, s.client, openaihttp.New(s.client, s.handler...), drain, s.logger)
 }
 
-// serveHTTP serves until ctx ends. Then it is no longer ready, refuses new calls, lets those in flight finish within the
-// drain time, tells the rest, and returns.
+// serveHTTP serves until ctx ends. From then on it is not ready and refuses new calls; those in flight go on for at most
+// the drain time, and what is left of them is then told that it is over.
 func serveHTTP(
-	ctx context.Context, listener net.Listener, client *gateway.Client, handler http.Handler, c gateway.ServerConfig, logger *slog.Logger,
+	ctx context.Context, listener net.Listener, client *gateway.Client, handler http.Handler, drain time.Duration, logger *slog.Logger,
 ) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -102,92 +142,25 @@ func serveHTTP(
 		return err
 	case <-ctx.Done():
 	}
-	drain := defaultDrain
-	if c.Drain != nil {
-		drain = time.Duration(*c.Drain)
-	}
+	end := time.Now().Add(drain)
 	logger.InfoContext(ctx, "draining", "in_flight", client.Stats().InFlight, "limit", drain.String())
-	drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	drained, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
 	defer cancel()
 	// New connections are still taken, so that they are told to go elsewhere, until the calls in flight have ended.
 	if err := client.Close(drained); err != nil {
 		logger.WarnContext(ctx, "calls in flight were cut", "reason", err)
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	if last := time.Now().Add(lastWrites); last.After(end) {
+		end = last
+	}
+	written, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
 	defer cancel()
-	if err := server.Shutdown(last); err != nil {
+	if err := server.Shutdown(written); err != nil {
 		_ = server.Close()
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		logger.WarnContext(ctx, "the server did not close as it should", "error", err)
 	}
 	logger.InfoContext(ctx, "stopped")
 	return nil
-}
-
-// greet prints what a person needs for a first call.
-func greet(w io.Writer, address net.Addr, key string) {
-	base := "http://" + address.String()
-	var text strings.Builder // printed at once
-	fmt.Fprintf(&text, "\nGateway serves OpenAI's interface on %s/v1\n", base)
-	if key != "" {
-		fmt.Fprintf(&text, "Key for this run: %s\n\nTry:\n\n", key)
-		for _, c := range []struct{ flag, stream string }{{"", ""}, {" -N", `"stream":true,`}} {
-			fmt.Fprintf(&text, "curl%s %s/v1/chat/completions -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' "+
-				"-d '{\"model\":\"demo\",%s\"messages\":[{\"role\":\"user\",\"content\":\"Hello, gateway\"}]}'\n\n",
-				c.flag, base, key, c.stream)
-		}
-	}
-	fmt.Fprint(w, text.String())
-}
-
-// newKey returns a random key.
-func newKey() string {
-	var raw [24]byte
-	_, _ = rand.Read(raw[:]) // never fails
-	return "gw-" + base64.RawURLEncoding.EncodeToString(raw[:])
-}
-
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
-}
-
-func newLogger(c gateway.LogConfig, w io.Writer) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.Level)) // validated; absent is info
-	options := &slog.HandlerOptions{Level: level}
-	if c.Format == "text" || c.Format == "" && isTerminal(w) {
-		return slog.New(slog.NewTextHandler(w, options))
-	}
-	return slog.New(slog.NewJSONHandler(w, options))
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// closeNow closes a client that has no calls to wait for.
-func closeNow(client *gateway.Client) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_ = client.Close(ctx)
-}
-
-// limit bounds how many connections are open at once; more wait to be accepted.
-func limit(l net.Listener, c gateway.ServerConfig) net.Listener {
-	most := defaultMaxConnections
-	if c.MaxConnections != nil {
-		most = *c.MaxConnections
-	}
-	if most == 0 {
-		return l
-	}
-	return netutil.LimitListener(l, most)
 }

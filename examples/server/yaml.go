@@ -209,7 +209,7 @@ func (c *converter) scalar(n *yaml.Node, path string) {
 		if quoted || !c.plain(n.Value) {
 			c.text(n.Value)
 		}
-	case "!", "!!str":
+	case "!!str":
 		c.text(n.Value)
 	case "!!int", "!!float", "!!bool", "!!null":
 		if !c.plain(n.Value) {

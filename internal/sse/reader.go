@@ -40,14 +40,14 @@ const DefaultMaxEvent = 32 << 20
 var ErrTooLarge = errors.New("event too large")
 
 const (
-	minBuffer = 4 << 10  // the buffer of a stream whose events come one by one
+	minBuffer = 1 << 10  // the buffer of a stream whose events come one by one
 	maxBurst  = 32 << 10 // that of a burst of small events; a larger one is given back as soon as its event is done
 	maxSmall  = 16       // that of a burst is given back after so many reads that brought little
 
 	maxEmptyReads = 100
 )
 
-var byteOrderMark = []byte("\xEF\xBB\xBF")
+const byteOrderMark = "\xEF\xBB\xBF"
 
 // Reader reads events from a body. Next and Buffered must be called by one goroutine at a time; Close may be called at
 // any time by any.
@@ -195,10 +195,10 @@ func (r *Reader) begin() bool {
 	if r.begun {
 		return true
 	}
-	switch head := r.buf[:r.filled]; {
-	case bytes.HasPrefix(head, byteOrderMark):
-		r.line, r.next = len(byteOrderMark), len(byteOrderMark)
-	case bytes.HasPrefix(byteOrderMark, head) && r.err == nil:
+	head := string(r.buf[:min(r.filled, len(byteOrderMark))])
+	if head == byteOrderMark {
+		r.line, r.next = len(head), len(head)
+	} else if strings.HasPrefix(byteOrderMark, head) && r.err == nil {
 		return false
 	}
 	r.begun = true
@@ -293,8 +293,8 @@ func isDataOrEvent(line []byte) bool {
 
 // parse interprets the data and event lines of one event, each with the one character that ends it.
 func (r *Reader) parse(lines []byte) (View, bool) {
-	if r.lines == 1 && bytes.HasPrefix(lines, dataField) {
-		data := value(lines[len(dataField) : len(lines)-1])
+	if n := len("data:"); r.lines == 1 && len(lines) > n && string(lines[:n]) == "data:" {
+		data := value(lines[n : len(lines)-1])
 		return View{Data: data}, len(data) > 0
 	}
 	var event View
@@ -317,8 +317,6 @@ func (r *Reader) parse(lines []byte) (View, bool) {
 	}
 	return event, len(event.Data) > 0
 }
-
-var dataField = []byte("data:")
 
 // value returns what stands behind a field's colon without the one space that may be there.
 func value(text []byte) []byte {

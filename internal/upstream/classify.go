@@ -31,8 +31,7 @@ func (s *sending) classify(caller, ctx context.Context, err error) (failure *gat
 	err = stripURL(err)
 	sent := s.whole.Load() && (conn == nil || !writeFailed(conn)) && !refusedStream(err)
 
-	var late *timeout
-	if errors.As(context.Cause(ctx), &late) {
+	if late, ok := errors.AsType[*timeout](context.Cause(ctx)); ok {
 		return late.failure(sent), false
 	}
 	if sent {
@@ -135,8 +134,7 @@ func (a *Answer) classify(err error) *gateway.Error {
 		return gateway.AsError(cause)
 	}
 	interrupted := a.stream && a.output.Load()
-	var late *timeout
-	if errors.As(context.Cause(a.ctx), &late) {
+	if late, ok := errors.AsType[*timeout](context.Cause(a.ctx)); ok {
 		e := late.failure(true)
 		if interrupted {
 			e.Kind, e.Outcome = gateway.ErrInterrupted, gateway.OutcomeInterrupted

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { leakcheck.Main(m) }
 
 func newRequest(t *testing.T, url string) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

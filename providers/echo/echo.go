@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -215,9 +216,9 @@ func (r *chatRequest) said() string {
 	if last := r.Messages[len(r.Messages)-1]; last.Role == "tool" {
 		return last.text()
 	}
-	for i := len(r.Messages) - 1; i >= 0; i-- {
-		if r.Messages[i].Role == "user" {
-			return r.Messages[i].text()
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == "user" {
+			return m.text()
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package echo_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -94,7 +95,7 @@ func TestChat(t *testing.T) {
 			checkMessage(t, test.text, test.tool, test.args, c.Choices[0].Message, c.Choices[0].Finish)
 
 			again, err := do(t, gateway.APIChat, test.body)
-			if err != nil || string(again.Body) != string(res.Body) {
+			if err != nil || !bytes.Equal(again.Body, res.Body) {
 				t.Error("the answer is not the same again")
 			}
 

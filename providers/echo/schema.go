@@ -99,11 +99,8 @@ func (m *maker) addObject(out []byte, s *schema, depth int) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		quoted, err := jsontext.AppendQuote(out, name)
-		if err != nil {
-			continue
-		}
-		out = append(quoted, ':')
+		out, _ = jsontext.AppendQuote(out, name) // never fails: JSON has given us the text
+		out = append(out, ':')
 		property := s.Properties[name]
 		if property == nil {
 			property = &schema{Type: jsontext.Value(`"string"`)}

@@ -6,12 +6,6 @@ import (
 	"strings"
 )
 
-var (
-	contentJSON   = []string{"application/json"}
-	contentEvents = []string{"text/event-stream"}
-	identity      = []string{"identity"}
-)
-
 const agent = "gateway/0.1"
 
 // userAgent names the gateway, and after it the caller's own software.

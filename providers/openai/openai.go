@@ -216,7 +216,7 @@ func (p *Provider) Do(ctx context.Context, req *gateway.Request) (*gateway.Respo
 		failure = refused(answer, speaker)
 	case req.Stream:
 		stream := speaker.NewStream(answer, dialect.StreamOptions{
-			WantsUsage: dialect.WantsUsage(req), Repair: p.quirks.RepairChunks, MaxBody: p.maxBody,
+			WantsUsage: dialect.WantsUsage(req), Choices: dialect.Choices(req), Repair: p.quirks.RepairChunks, MaxBody: p.maxBody,
 		})
 		return &gateway.Response{
 			Header: shownHeader(answer.Header), Stream: gateway.NewStream(stream), KeyFingerprint: speaker.Fingerprint,
@@ -340,11 +340,11 @@ func (p *Provider) request(endpoint *url.URL, req *gateway.Request, key *keyring
 	target.RawQuery = joinQuery(target.RawQuery, req.Query)
 	header := make(http.Header, 8+len(req.Header))
 	copyHeader(header, req.Header)
-	header["Content-Type"] = contentJSON
-	header["Accept"] = contentJSON
+	header["Content-Type"] = []string{"application/json"}
+	header["Accept"] = header["Content-Type"]
 	if req.Stream {
-		header["Accept"] = contentEvents
-		header["Accept-Encoding"] = identity // compression would hold events back
+		header["Accept"] = []string{"text/event-stream"}
+		header["Accept-Encoding"] = []string{"identity"} // compression would hold events back
 	}
 	header["User-Agent"] = userAgent(req.Header)
 	if key != nil {

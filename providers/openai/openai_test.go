@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -211,9 +212,7 @@ func TestErrorAnswers(t *testing.T) {
 			var asked atomic.Int32
 			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				asked.Add(1)
-				for name, values := range test.header {
-					w.Header()[name] = values
-				}
+				maps.Copy(w.Header(), test.header)
 				w.WriteHeader(test.status)
 				_, _ = io.WriteString(w, test.body)
 			})
@@ -278,7 +277,7 @@ func TestLimitOfPlainAnswers(t *testing.T) {
 }
 
 // keyServer answers by key.
-func keyServer(t *testing.T, answers map[string]func(w http.ResponseWriter)) (url string, asked map[string]*atomic.Int32) {
+func keyServer(t *testing.T, answers map[string]func(w http.ResponseWriter)) (base string, asked map[string]*atomic.Int32) {
 	t.Helper()
 	asked = make(map[string]*atomic.Int32)
 	for key := range answers {

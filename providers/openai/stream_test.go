@@ -38,7 +38,6 @@ func frames(events ...string) string {
 // result is all that a stream gave.
 type result struct {
 	visible  []string // what the caller sees
-	text     string
 	usage    *gateway.Usage
 	finished bool
 	err      *gateway.Error
@@ -240,6 +239,34 @@ func TestStreamIsReset(t *testing.T) {
 	r := collect(t, newProvider(t, openai.Config{BaseURL: base}), streamRequest(t))
 	if r.err == nil || r.err.Outcome != gateway.OutcomeInterrupted || r.err.Code != "upstream_stream_truncated" || len(r.visible) != 3 {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestEndAfterFinish(t *testing.T) {
+	two := `{"model":"m","stream":true,"n":2}`
+	for _, test := range []struct {
+		name, body string
+		end        func(c net.Conn)
+		cut        bool
+	}{
+		{"reset", `{"model":"m","stream":true}`, reset, false},
+		{"silence", `{"model":"m","stream":true}`, hang, false},
+		{"end", `{"model":"m","stream":true}`, func(net.Conn) {}, false},
+		{"end with another choice open", two, func(net.Conn) {}, true},
+		{"reset with another choice open", two, reset, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			base := rawServer(t, func(_ int, c net.Conn) {
+				_ = readRequest(c)
+				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"+frames(textChunk, finishChunk))
+				time.Sleep(20 * time.Millisecond) // so that a reset does not overtake what was sent
+				test.end(c)
+			})
+			r := collect(t, newProvider(t, openai.Config{BaseURL: base, Timeouts: quick}), chat(t, test.body))
+			if len(r.visible) != 2 || (r.err != nil) != test.cut || test.cut && r.err.Outcome != gateway.OutcomeInterrupted {
+				t.Errorf("%+v", r)
+			}
+		})
 	}
 }
 

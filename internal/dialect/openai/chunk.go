@@ -11,7 +11,7 @@ type chunk struct {
 	hasChoices  bool // there is a choice in it
 	output      bool
 	outputBytes int
-	finished    bool
+	finishes    int    // how many choices end with it
 	usage       string // the raw report; "" if there is none
 	err         string // the raw "error" member; "" if there is none
 	failed      bool   // the chunk is an error in another form: an answer of a server that has no "error" member
@@ -90,7 +90,7 @@ func (c *chunk) choices(s *scanner) {
 				c.add(s.skip())
 			case "finish_reason":
 				if reason := s.skip(); len(reason) > 2 && reason[0] == '"' {
-					c.finished = true
+					c.finishes++
 				}
 			case "usage": // Moonshot
 				if usage := s.skip(); usage != "null" && c.usage == "" {
@@ -235,7 +235,7 @@ func contentSize(value string) int {
 // event is what the gateway makes of the chunk. It keeps a copy of the data, without a "usage":null when the caller did
 // not ask for usage.
 func (c *chunk) event(data string, wantsUsage bool, keep *keeper) gateway.Event {
-	event := gateway.Event{Output: c.output, OutputBytes: c.outputBytes, Finished: c.finished}
+	event := gateway.Event{Output: c.output, OutputBytes: c.outputBytes, Finished: c.finishes > 0}
 	if c.usage != "" {
 		event.Usage = parseUsage(c.usage)
 	}

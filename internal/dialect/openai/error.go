@@ -78,7 +78,7 @@ func (u Upstream) classify(status int, f failure) *gateway.Error {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden && !f.html:
 		e.Kind, e.Code = gateway.ErrUpstreamAuth, "upstream_auth"
 		e.Message = "the upstream " + name + " refused the gateway's credentials"
-		e.Err = fmt.Errorf("upstream status %d: %s", status, said) //nolint:err113 // the upstream's own words
+		e.Err = fmt.Errorf("upstream status %d: %s", status, said)
 	case status == http.StatusBadRequest, status == http.StatusNotFound,
 		status == http.StatusRequestEntityTooLarge, status == http.StatusUnprocessableEntity:
 		u.callersFault(e, status, f, said)
@@ -205,8 +205,12 @@ func readFailureValue(raw string, depth int) (f failure, ok bool) {
 	default:
 		return f, false
 	}
-	var nested []string
-	var location string
+	return readFailureObject(&s, depth)
+}
+
+// readFailureObject reads an object that may be an error.
+func readFailureObject(s *scanner, depth int) (f failure, ok bool) {
+	var nested []string // names and values of what may hold the error itself
 	for more := s.open('{'); more; more = s.more('{') {
 		switch name := s.name(); name {
 		case "error", "errors", "detail", "metadata", "base_resp", "raw", "innererror":
@@ -214,24 +218,22 @@ func readFailureValue(raw string, depth int) (f failure, ok bool) {
 				nested = append(nested, name, value)
 			}
 		case "message", "msg", "status_msg", "error_description":
-			value := s.skip()
-			if strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") {
-				nested = append(nested, name, value)
-			} else {
+			if value := s.skip(); strings.HasPrefix(value, `"`) {
 				f.message = cmp.Or(f.message, text(value))
+			} else if isSet(value) {
+				nested = append(nested, name, value)
 			}
 		case "type":
 			f.typ = text(s.skip())
+		case "status": // Google's name for it
+			f.typ = cmp.Or(f.typ, text(s.skip()))
 		case "code", "status_code":
 			f.code = cmp.Or(f.code, word(s.skip()))
-		case "status":
-			if value := s.skip(); f.typ == "" {
-				f.typ = text(value)
-			}
 		case "param":
 			f.param = text(s.skip())
-		case "loc":
-			location = strings.NewReplacer(`"`, "", ",", ".", "[", "", "]", "", " ", "").Replace(s.skip())
+		case "loc": // of FastAPI: the path to the member at fault
+			path := strings.NewReplacer(`"`, "", ",", ".", "[", "", "]", "", " ", "").Replace(s.skip())
+			f.param = strings.TrimPrefix(path, "body.")
 		default:
 			s.skip()
 		}
@@ -239,25 +241,23 @@ func readFailureValue(raw string, depth int) (f failure, ok bool) {
 	if s.bad {
 		return failure{}, false
 	}
-	if location != "" {
-		f.param = strings.TrimPrefix(location, "body.")
-		f.message += " (" + location + ")"
-	}
 	for i := 0; i < len(nested); i += 2 {
-		inner, ok := readFailureValue(nested[i+1], depth+1)
-		if !ok {
-			continue
-		}
-		// What is nested is nearer to the truth. The code outside of OpenRouter's metadata is its own status.
-		if nested[i] == "metadata" && f.message != "" && inner.message != "" {
-			inner.message = f.message + ": " + inner.message
-		}
-		f = failure{
-			message: cmp.Or(inner.message, f.message), typ: cmp.Or(inner.typ, f.typ), code: cmp.Or(inner.code, f.code),
-			param: cmp.Or(inner.param, f.param), html: inner.html,
+		if inner, ok := readFailureValue(nested[i+1], depth+1); ok {
+			f = f.with(nested[i], inner)
 		}
 	}
 	return f, f.message != "" || f.code != "" || f.typ != "" || f.html
+}
+
+// with returns what f and the error within it say together. What is inside is nearer to the truth, but may say less.
+func (f failure) with(name string, inner failure) failure {
+	if name == "metadata" && f.message != "" && inner.message != "" { // OpenRouter: who failed, and why
+		inner.message = f.message + ": " + inner.message
+	}
+	return failure{
+		message: cmp.Or(inner.message, f.message), typ: cmp.Or(inner.typ, f.typ), code: cmp.Or(inner.code, f.code),
+		param: cmp.Or(inner.param, f.param), html: inner.html,
+	}
 }
 
 // word reads a code: a string, or a number.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"crypto/rand"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -126,36 +127,47 @@ func (s *repairedChoice) toolCall(c *toolCallDoc) {
 	position := s.find(c)
 	first := position < 0
 	if first {
-		call := repairedCall{index: -1, id: c.ID}
-		if c.Index != nil {
-			call.index = *c.Index
-		}
-		position = len(s.calls)
-		s.calls = append(s.calls, call)
-		if c.ID == "" {
-			c.ID = "call_" + newID()
-		}
-		if c.Type == "" && c.Function != nil {
-			c.Type = "function"
-		}
+		position = s.add(c)
 	} else {
-		c.ID, c.Type = "", ""
-		if c.Function != nil {
-			c.Function.Name = ""
-		}
+		c.ID, c.Type = "", "" // they are said once
 	}
 	s.open = position
 	c.Index = &position
-	if f := c.Function; f != nil {
-		switch f.Arguments.Kind() {
-		case '"':
-		case '{', '[':
-			quoted, _ := jsontext.AppendQuote(nil, f.Arguments)
-			f.Arguments = quoted
-		default:
-			if f.Arguments = nil; first {
-				f.Arguments = jsontext.Value(`""`)
-			}
+	if c.Function != nil {
+		c.Function.repair(first)
+	}
+}
+
+// add notes a new call and completes its first part.
+func (s *repairedChoice) add(c *toolCallDoc) int {
+	call := repairedCall{index: -1, id: c.ID}
+	if c.Index != nil {
+		call.index = *c.Index
+	}
+	s.calls = append(s.calls, call)
+	if c.ID == "" {
+		c.ID = "call_" + newID()
+	}
+	if c.Type == "" && c.Function != nil {
+		c.Type = "function"
+	}
+	return len(s.calls) - 1
+}
+
+// repair makes the arguments a string, and leaves out a name that has been said.
+func (f *functionDoc) repair(first bool) {
+	if !first {
+		f.Name = ""
+	}
+	switch f.Arguments.Kind() {
+	case '"':
+	case '{', '[':
+		quoted, _ := jsontext.AppendQuote(nil, f.Arguments) // never fails: it is valid JSON
+		f.Arguments = quoted
+	default:
+		f.Arguments = nil
+		if first {
+			f.Arguments = jsontext.Value(`""`)
 		}
 	}
 }
@@ -172,8 +184,8 @@ func (s *repairedChoice) find(c *toolCallDoc) int {
 	case c.ID != "" && (c.Index == nil || s.hasIndex(*c.Index)):
 		return -1
 	case c.Index != nil:
-		for i := len(s.calls) - 1; i >= 0; i-- {
-			if s.calls[i].index == *c.Index {
+		for i, call := range slices.Backward(s.calls) {
+			if call.index == *c.Index {
 				return i
 			}
 		}

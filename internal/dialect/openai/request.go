@@ -61,6 +61,16 @@ func WantsUsage(req *gateway.Request) bool {
 	return string(value) == "true"
 }
 
+// Choices returns how many choices the caller asked for.
+func Choices(req *gateway.Request) int {
+	n, _ := req.Member("n")
+	choices, err := strconv.Atoi(string(n))
+	if err != nil {
+		return 1
+	}
+	return choices
+}
+
 // includeUsage returns the caller's stream_options with include_usage set to true, and whether that is a change.
 func includeUsage(req *gateway.Request) (options jsontext.Value, changed bool) {
 	given, _ := req.Member("stream_options")

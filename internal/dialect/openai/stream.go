@@ -29,7 +29,7 @@ type Stream struct {
 	hasAhead bool
 	opened   bool
 	output   bool // the first output has been seen
-	finished bool
+	finishes int  // how many finish reasons there were
 	err      error
 	done     atomic.Bool // the upstream said so: nothing of interest follows
 }
@@ -37,9 +37,13 @@ type Stream struct {
 // StreamOptions says how a stream is read.
 type StreamOptions struct {
 	WantsUsage bool  // the caller asked for the usage report
+	Choices    int   // how many choices it asked for; 0 means 1
 	Repair     bool  // fill in what strict SDKs want
 	MaxBody    int64 // of an answer that is not a stream after all
 }
+
+// maxKept bounds what is taken for a burst of events.
+const maxKept = 32 << 10
 
 // NewStream returns a reader of the answer, which has status 200. It reads nothing yet.
 func (u Upstream) NewStream(answer *upstream.Answer, o StreamOptions) *Stream {
@@ -138,7 +142,7 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 	data := asString(view.Data) // only lent: it is overwritten when more is read
 	switch {
 	case errors.Is(err, io.EOF):
-		if s.finished {
+		if s.complete() {
 			return event, false, io.EOF
 		}
 		return event, false, s.cut(nil)
@@ -154,7 +158,7 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 	if !isObject || c.err != "" || c.failed || view.Type == "error" {
 		return event, false, s.failed(data)
 	}
-	if pending := s.events.Pending(); pending > 0 && len(s.keep.free) < len(data) {
+	if pending := s.events.Pending(); len(s.keep.free) < len(data) && pending > 0 && pending <= maxKept {
 		s.keep.expect(len(data) + pending) // a burst: what has come with this event is kept next to it
 	}
 	event = c.event(data, s.options.WantsUsage, &s.keep)
@@ -166,9 +170,12 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 		s.output = true
 		s.answer.Output()
 	}
-	s.finished = s.finished || c.finished
+	s.finishes += c.finishes
 	return event, true, nil
 }
+
+// complete reports whether all choices are finished. Then it does not matter how the stream ends.
+func (s *Stream) complete() bool { return s.finishes >= max(s.options.Choices, 1) }
 
 // failed makes an error event an error.
 func (s *Stream) failed(data string) error {
@@ -209,6 +216,9 @@ func (s *Stream) failure(err error) error {
 		return failure
 	}
 	failure := s.answer.Failure(err)
+	if s.complete() && failure.Outcome != gateway.OutcomeCanceled {
+		return io.EOF
+	}
 	failure.Provider, failure.Model = s.upstream.Provider, s.upstream.Model
 	failure.KeyFingerprint, failure.UpstreamStatus = s.upstream.Fingerprint, http.StatusOK
 	return failure

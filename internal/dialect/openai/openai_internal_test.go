@@ -64,7 +64,7 @@ func TestReadChunk(t *testing.T) {
 		{"null tool calls", `{"choices":[{"delta":{"tool_calls":null}}]}`, chunk{hasChoices: true}},
 		{"function call", `{"choices":[{"delta":{"function_call":{"name":"f"}}}]}`, chunk{hasChoices: true, output: true, outputBytes: 1}},
 		{"audio", `{"choices":[{"delta":{"audio":{"data":"x"}}}]}`, chunk{hasChoices: true, output: true}},
-		{"finish", `{"choices":[{"delta":{},"finish_reason":"stop"}]}`, chunk{hasChoices: true, finished: true}},
+		{"finish", `{"choices":[{"delta":{},"finish_reason":"stop"}]}`, chunk{hasChoices: true, finishes: 1}},
 		{"empty finish", `{"choices":[{"delta":{},"finish_reason":""}]}`, chunk{hasChoices: true}},
 		{"text completion", `{"choices":[{"text":"x","finish_reason":null}]}`, chunk{hasChoices: true, output: true, outputBytes: 1}},
 		{"usage only", `{"choices":[],"usage":{"total_tokens":1}}`, chunk{usage: `{"total_tokens":1}`}},
@@ -77,7 +77,7 @@ func TestReadChunk(t *testing.T) {
 		{"error object", `{"object":"error","message":"boom"}`, chunk{failed: true}},
 		{"bare message", `{"message":"boom"}`, chunk{failed: true}},
 		{"base_resp", `{"choices":[],"base_resp":{"status_code":0,"status_msg":""}}`, chunk{}},
-		{"white space", " { \"choices\" : [ { \"delta\" : { \"content\" : \"x\" } , \"finish_reason\" : \"stop\" } ] } \n", chunk{hasChoices: true, output: true, outputBytes: 1, finished: true}},
+		{"white space", " { \"choices\" : [ { \"delta\" : { \"content\" : \"x\" } , \"finish_reason\" : \"stop\" } ] } \n", chunk{hasChoices: true, output: true, outputBytes: 1, finishes: 1}},
 	} {
 		got, ok := readChunk(test.data)
 		got.textFrom, got.textTo, got.texts = 0, 0, 0
