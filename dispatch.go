@@ -516,6 +516,8 @@ func (s *callStream) fail(err error) error {
 
 // Buffered reports whether the next event is here already.
 func (s *callStream) Buffered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return len(s.held) > 0 || s.source.Buffered()
 }
 
