@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/shopspring/decimal"
@@ -101,6 +102,8 @@ func firstValid(prices ...decimal.NullDecimal) decimal.NullDecimal {
 // Cost returns the exact cost of u in USD. It returns false when a bucket holds tokens that neither its own nor its
 // base price covers: an unknown price is never taken for free.
 func (p Price) Cost(u Usage) (usd decimal.Decimal, ok bool) {
+	const places = 6 // of usual prices, which are multiplied and added up as whole numbers: that costs no allocation
+	usual := int64(0)
 	for _, b := range p.buckets(u) {
 		if b.tokens <= 0 {
 			continue
@@ -109,12 +112,16 @@ func (p Price) Cost(u Usage) (usd decimal.Decimal, ok bool) {
 		if !price.Valid {
 			return decimal.Decimal{}, false
 		}
-		product := price.Decimal.Mul(decimal.NewFromInt(b.tokens))
-		if usd.IsZero() {
-			usd = product
-		} else {
-			usd = usd.Add(product)
+		if n, ok := fixed(price.Decimal, places); ok && (n == 0 || b.tokens <= (math.MaxInt64-usual)/n) {
+			usual += n * b.tokens
+			continue
 		}
+		usd = usd.Add(price.Decimal.Mul(decimal.NewFromInt(b.tokens)))
+	}
+	if sum := decimal.New(usual, -places); usd.IsZero() {
+		usd = sum
+	} else {
+		usd = usd.Add(sum)
 	}
 	return usd.Shift(-6), p.Input.Valid || p.Output.Valid
 }

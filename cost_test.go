@@ -167,3 +167,17 @@ func TestSumsDoNotDrift(t *testing.T) {
 		t.Errorf("ten times 0.1 is %s", sum)
 	}
 }
+
+// Small amounts are computed with whole numbers, large and unusual ones with decimals: nobody can tell.
+func TestCostIsExactOfAnySize(t *testing.T) {
+	for _, price := range []string{"0", "0.15", "2.50", "0.000001", "0.0000001234", "75", "1e3", "123456789.123456"} {
+		for _, tokens := range []int64{1, 999, 128_000, 1 << 40} {
+			p := gateway.Price{Input: gateway.USD(price), Output: gateway.USD("0.60")}
+			got, ok := p.Cost(gateway.Usage{Input: tokens, CacheRead: 7, Output: 3})
+			want := gateway.USD(price).Decimal.Mul(decimal.NewFromInt(tokens + 7)).Add(decimal.RequireFromString("1.80")).Shift(-6)
+			if !ok || !got.Equal(want) {
+				t.Errorf("%d tokens at %s: %s, %v; want %s", tokens, price, got, ok, want)
+			}
+		}
+	}
+}

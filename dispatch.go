@@ -396,10 +396,13 @@ func (a *admitted) account(u Usage, source UsageSource, usd *decimal.Decimal) {
 	if a.actual.Source != UsageEstimated {
 		a.actual.Source = source
 	}
-	if usd != nil {
-		a.actual.USD.Decimal = a.actual.USD.Decimal.Add(*usd)
-	} else {
+	switch {
+	case usd == nil:
 		a.atRisk = true
+	case a.actual.USD.Decimal.IsZero():
+		a.actual.USD.Decimal = *usd
+	default:
+		a.actual.USD.Decimal = a.actual.USD.Decimal.Add(*usd)
 	}
 	a.call.mu.Lock()
 	defer a.call.mu.Unlock()

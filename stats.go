@@ -124,13 +124,16 @@ func (s *usdSum) add(usd decimal.Decimal) {
 }
 
 // picodollars returns the amount as a whole number of picodollars, if it is one of a usual size.
-func picodollars(usd decimal.Decimal) (n int64, ok bool) {
-	exponent := usd.Exponent()
-	if exponent > 0 || exponent < -12 || usd.IsNegative() || usd.NumDigits() > 18 {
+func picodollars(usd decimal.Decimal) (n int64, ok bool) { return fixed(usd, 12) }
+
+// fixed returns an amount as a whole number of the given decimal places, if it is exactly that and of a usual size.
+func fixed(amount decimal.Decimal, places int32) (n int64, ok bool) {
+	exponent := amount.Exponent()
+	if exponent > 0 || exponent < -places || amount.IsNegative() || amount.NumDigits() > 18 {
 		return 0, false
 	}
-	n = usd.CoefficientInt64()
-	for range 12 + exponent {
+	n = amount.CoefficientInt64()
+	for range places + exponent {
 		if n > math.MaxInt64/10 {
 			return 0, false
 		}

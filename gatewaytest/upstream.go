@@ -109,8 +109,8 @@ func start(
 // URL returns the address, without a path: requests are answered on any path.
 func (u *Upstream) URL() string { return u.url }
 
-// Transport returns a new transport that connects to the Upstream, whatever the address, and to nothing else. The test
-// closes its idle connections.
+// Transport returns a new transport that connects to the Upstream, whatever the address, and to nothing else. Its
+// connections end when the Upstream is closed.
 func (u *Upstream) Transport() *http.Transport {
 	dial := u.dial
 	if dial == nil {

@@ -136,8 +136,8 @@ func ResetNext() http.Handler {
 	})
 }
 
-// BeforeBody plays a step before the Upstream has read the request's body. The request does not count as one that
-// reached it as a whole.
+// BeforeBody plays a step before the Upstream has read the request's body, when it is a step of the script itself. The
+// request does not count as one that reached the Upstream as a whole.
 func BeforeBody(step http.Handler) http.Handler { return beforeBody{step} }
 
 type beforeBody struct{ http.Handler }
@@ -218,5 +218,5 @@ func writeDocument(w http.ResponseWriter, status int, contentType, body string) 
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body) //nolint:gosec // a test's own document; the caller may be gone
+	_, _ = io.WriteString(w, body) // the caller may be gone
 }

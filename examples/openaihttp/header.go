@@ -40,12 +40,17 @@ func setTraceID(header http.Header, id string) {
 // describe puts what the record says into an answer's header.
 func describe(header http.Header, r *gateway.Record) {
 	setTraceID(header, r.TraceID)
-	header[headerProvider] = []string{r.Provider}
-	header[headerModel] = []string{r.ModelUpstream}
-	header[headerAttempts] = []string{strconv.Itoa(max(len(r.Attempts), 1))}
-	header[headerLatency] = []string{strconv.FormatInt(r.LatencyMS, 10)}
+	values := make([]string, 0, 5) // one allocation for all of them
+	set := func(name, value string) {
+		values = append(values, value)
+		header[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+	set(headerProvider, r.Provider)
+	set(headerModel, r.ModelUpstream)
+	set(headerAttempts, strconv.Itoa(max(len(r.Attempts), 1)))
+	set(headerLatency, strconv.FormatInt(r.LatencyMS, 10))
 	if r.CostUSD != nil {
-		header[headerCost] = []string{r.CostUSD.StringFixed(6)}
+		set(headerCost, r.CostUSD.StringFixed(6))
 	}
 }
 

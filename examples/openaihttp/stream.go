@@ -140,6 +140,7 @@ type stallWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	stall   time.Duration
+	armed   time.Time
 }
 
 func (s *stallWriter) write(p []byte) error {
@@ -162,10 +163,15 @@ func (s *stallWriter) flush(p []byte) error {
 	return s.control.Flush()
 }
 
+// arm puts off the deadline, unless it was put off a moment ago: to set it costs about as much as a small write.
 func (s *stallWriter) arm() {
-	if s.stall > 0 {
-		_ = s.control.SetWriteDeadline(time.Now().Add(s.stall)) // net/http takes it off when the answer is done
+	moment := s.stall / 32
+	now := time.Now()
+	if s.stall <= 0 || now.Sub(s.armed) < moment {
+		return
 	}
+	s.armed = now
+	_ = s.control.SetWriteDeadline(now.Add(s.stall + moment)) // net/http takes it off when the answer is done
 }
 
 // streamAlive serves a streamed call whose client is told at intervals that the connection is alive, also before the

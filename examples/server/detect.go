@@ -19,10 +19,10 @@ import (
 
 // knownProvider is a provider that is found by its usual key variable.
 type knownProvider struct {
-	name string
-	keys []string // the variables that may hold its key
-	base string   // unless NAME_BASE_URL says otherwise
-	gateway.QuirksConfig
+	name   string
+	keys   []string // the variables that may hold its key
+	base   string   // unless NAME_BASE_URL says otherwise
+	quirks gateway.QuirksConfig
 }
 
 // known are the providers whose interface is OpenAI's.
@@ -35,7 +35,7 @@ var known = []knownProvider{
 	{
 		name: "mistral", keys: []string{"MISTRAL_API_KEY"}, base: "https://api.mistral.ai/v1",
 		// It refuses members that it does not know, has other names for these, and reports usage without being asked.
-		QuirksConfig: gateway.QuirksConfig{
+		quirks: gateway.QuirksConfig{
 			NoIncludeUsage: true, Rename: map[string]string{"max_completion_tokens": "max_tokens", "seed": "random_seed"},
 		},
 	},
@@ -120,7 +120,7 @@ func (k knownProvider) look(ctx context.Context, sys system) found {
 				"(a configuration file can name the models)", k.name, name, base, reason(err))}
 		}
 		return found{provider: gateway.ProviderConfig{
-			Name: k.name, Type: "openai", BaseURL: base, Keys: []gateway.SecretRef{gateway.NewSecretRef("env:" + name)}, Quirks: k.QuirksConfig,
+			Name: k.name, Type: "openai", BaseURL: base, Keys: []gateway.SecretRef{gateway.NewSecretRef("env:" + name)}, Quirks: k.quirks,
 		}, models: models}
 	}
 	return found{}

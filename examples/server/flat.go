@@ -58,7 +58,7 @@ func (l flatList) document() (*document, []fault) {
 	for i, text := range l.entries {
 		e := flatEntry{at: element(l.at, i), source: l.source}
 		if text.Kind() != '{' || json.Unmarshal(text, &e.members) != nil {
-			e.fail("", "an entry must be an object")
+			e.failf("", "an entry must be an object")
 		} else {
 			provider, model := e.convert(taken)
 			e.name(out.names, len(providers))
@@ -78,7 +78,7 @@ type flatEntry struct {
 	faults  []fault
 }
 
-func (e *flatEntry) fail(name, format string, args ...any) {
+func (e *flatEntry) failf(name, format string, args ...any) {
 	path := e.at
 	if name != "" {
 		path = member(e.at, name)
@@ -92,14 +92,14 @@ func (e *flatEntry) convert(taken map[string]bool) (provider, model object) {
 	for _, name := range slices.Sorted(maps.Keys(e.members)) {
 		switch {
 		case !slices.Contains(flatMembers, name):
-			e.fail(name, "unknown member; a flat list knows %s", strings.Join(flatMembers, ", "))
+			e.failf(name, "unknown member; a flat list knows %s", strings.Join(flatMembers, ", "))
 		case e.members[name].Kind() == 'n':
 			delete(e.members, name)
 		}
 	}
 	for _, name := range [...]string{"alias", "base_url", "upstream_model"} {
 		if _, ok := e.members[name]; !ok {
-			e.fail(name, "is missing; an entry needs alias, base_url and upstream_model")
+			e.failf(name, "is missing; an entry needs alias, base_url and upstream_model")
 		}
 	}
 	name := e.providerName(taken)
@@ -188,7 +188,7 @@ func (e *flatEntry) variable(name string) string {
 	}
 	var variable string
 	if json.Unmarshal(value, &variable) != nil || variable != "" && !variableName.MatchString(variable) {
-		e.fail(name, "must be the name of an environment variable that holds the key, or empty for no key")
+		e.failf(name, "must be the name of an environment variable that holds the key, or empty for no key")
 		return ""
 	}
 	return variable
@@ -204,7 +204,7 @@ func (e *flatEntry) seconds(name string) string {
 	}
 	text := strings.Trim(string(value), `"`)
 	if !decimalText.MatchString(text) {
-		e.fail(name, "must be a number of seconds such as 30 or 0.5")
+		e.failf(name, "must be a number of seconds such as 30 or 0.5")
 		return ""
 	}
 	return text + "s"

@@ -13,10 +13,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 )
 
 func main() {
@@ -69,10 +67,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, sys syste
 	if *check {
 		return checkConfig(ctx, o, stdout, stderr, sys)
 	}
-	// The first signal drains; the second one ends the process, as no handler is left.
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
 	if err := serve(ctx, o, stdout, stderr, sys); err != nil {
 		fmt.Fprintln(stderr, message(err))
 		return 1

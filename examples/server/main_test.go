@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gatewright/gateway/internal/leakcheck"
 )
@@ -158,8 +159,10 @@ func TestCommandLine(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for one that serves against expectation
+			defer cancel()
 			var out bytes.Buffer
-			if code := run(t.Context(), test.args, &out, &out, nothing()); code != test.code || !strings.HasPrefix(out.String(), test.want) {
+			if code := run(ctx, test.args, &out, &out, nothing()); code != test.code || !strings.HasPrefix(out.String(), test.want) {
 				t.Errorf("exit code %d and\n%s\nwant %d and\n%s", code, out.String(), test.code, test.want)
 			}
 		})

@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/gatewright/gateway"
@@ -40,12 +43,12 @@ func prepare(ctx context.Context, o options, stderr io.Writer, sys system) (*set
 	if s.address == "" {
 		s.address = defaultListen
 	}
-	handler, err := openaihttp.FromConfig(s.config)
-	if err != nil {
+	var err error
+	if s.handler, err = openaihttp.FromConfig(s.config); err != nil {
 		closeNow(s.client)
 		return nil, err
 	}
-	s.handler = append(handler, openaihttp.WithLogger(s.logger))
+	s.handler = append(s.handler, openaihttp.WithLogger(s.logger))
 	if s.key != nil {
 		s.handler = append(s.handler, s.key.option())
 	}
@@ -99,13 +102,15 @@ func (s *setup) exposed(o options) error {
 	return e
 }
 
-// serve runs the server until ctx ends, and then drains.
+// serve runs the server until ctx ends or a signal comes, and then drains. A second signal ends the process at once.
 func serve(ctx context.Context, o options, stdout, stderr io.Writer, sys system) error {
 	s, err := prepare(ctx, o, stderr, sys)
 	if err != nil {
 		return err
 	}
 	defer closeNow(s.client)
+	ctx, release := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer release()
 	listener, err := listen(ctx, s.address, s.config.Server)
 	if err != nil {
 		return err
@@ -123,13 +128,15 @@ func serve(ctx context.Context, o options, stdout, stderr io.Writer, sys system)
 	if d := s.config.Server.Drain; d != nil {
 		drain = time.Duration(*d)
 	}
-	return serveHTTP(ctx, listener, s.client, openaihttp.New(s.client, s.handler...), drain, s.logger)
+	// From the first signal on nobody catches signals: the next one has its usual effect.
+	return serveHTTP(ctx, release, listener, s.client, openaihttp.New(s.client, s.handler...), drain, s.logger)
 }
 
-// serveHTTP serves until ctx ends. From then on it is not ready and refuses new calls; those in flight go on for at most
-// the drain time, and what is left of them is then told that it is over.
+// serveHTTP serves until ctx ends. It calls draining, and from then on is not ready and refuses new calls; those in flight
+// go on for at most the drain time, and what is left of them is then told that it is over.
 func serveHTTP(
-	ctx context.Context, listener net.Listener, client *gateway.Client, handler http.Handler, drain time.Duration, logger *slog.Logger,
+	ctx context.Context, draining func(), listener net.Listener, client *gateway.Client, handler http.Handler,
+	drain time.Duration, logger *slog.Logger,
 ) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -142,6 +149,7 @@ func serveHTTP(
 		return err
 	case <-ctx.Done():
 	}
+	draining()
 	end := time.Now().Add(drain)
 	logger.InfoContext(ctx, "draining", "in_flight", client.Stats().InFlight, "limit", drain.String())
 	drained, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)

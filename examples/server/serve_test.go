@@ -117,27 +117,37 @@ func TestWithoutKeysCallsAreRefused(t *testing.T) {
 func TestConnectionsAreBounded(t *testing.T) {
 	upstream := gatewaytest.NewUpstream(t, gatewaytest.Answer("hi"))
 	base, _, _ := start(t, nothing(), "-config", serving(t, upstream, "server: {max_connections: 1}\n"))
-	dial := func() (conn net.Conn, answer chan error) {
+	dial := func() net.Conn {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
-		if _, err := io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		answer = make(chan error, 1)
-		go func() {
-			_, err := bufio.NewReader(conn).ReadString('\n')
-			answer <- err
-		}()
-		return conn, answer
+		return conn
 	}
-	first, answered := dial()
-	if err := <-answered; err != nil {
+	ask := func(conn net.Conn) error {
+		if _, err := io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			return err
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		return err
+	}
+	first := dial()
+	if err := ask(first); err != nil {
 		t.Fatal(err)
 	}
-	_, waiting := dial()
+	second := dial()
+	waiting := make(chan error, 1)
+	go func() { waiting <- ask(second) }()
+	for range 500 { // far longer than an answer takes
+		if err := ask(first); err != nil {
+			t.Fatal(err)
+		}
+	}
 	select {
 	case err := <-waiting:
 		t.Fatalf("a second connection is served beside the first (%v)", err)
@@ -199,5 +209,28 @@ func TestDrainAnswersPlainCalls(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), `"msg":"call"`); n != calls {
 		t.Errorf("%d calls are recorded, want %d", n, calls)
+	}
+}
+
+// An answer that is complete when the drain time is over still reaches a client that is slow to read it.
+func TestLastWritesReachTheClient(t *testing.T) {
+	large := `{"choices":[{"index":0,"message":{"role":"assistant","content":"` + strings.Repeat("x", 16<<20) + `"},"finish_reason":"stop"}]}`
+	upstream := gatewaytest.NewUpstream(t, gatewaytest.AnswerJSON(large))
+	base, _, stop := start(t, nothing(), "-config", serving(t, upstream, "server: {drain: 0s}\n"))
+	res := send(t, http.MethodPost, base+"/v1/chat/completions", "k", `{"model":"m","messages":[]}`)
+	stopped := make(chan int, 1)
+	go func() { stopped <- stop() }()
+	for { // until it takes no connections, and so is about to end
+		conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+		if err != nil {
+			break
+		}
+		conn.Close()
+	}
+	if status, body := read(t, res); status != 200 || len(body) < len(large) {
+		t.Errorf("%d and %d bytes, want %d", status, len(body), len(large))
+	}
+	if code := <-stopped; code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 }

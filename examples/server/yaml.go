@@ -65,7 +65,7 @@ type converter struct {
 	open   []*yaml.Node // the mappings and lists around the value
 }
 
-func (c *converter) fail(n *yaml.Node, path, format string, args ...any) {
+func (c *converter) failf(n *yaml.Node, path, format string, args ...any) {
 	c.faults = append(c.faults, fault{n.Line, path, fmt.Sprintf(format, args...)})
 }
 
@@ -75,10 +75,10 @@ func (c *converter) visit(n *yaml.Node, path string, depth int) bool {
 	switch {
 	case c.full:
 	case c.nodes > maxNodes || len(c.out) > maxOutput:
-		c.fail(n, path, "the document is too large once its aliases and merges are followed")
+		c.failf(n, path, "the document is too large once its aliases and merges are followed")
 		c.full = true
 	case depth > maxDepth:
-		c.fail(n, path, "the document is nested too deeply")
+		c.failf(n, path, "the document is nested too deeply")
 		c.full = true
 	default:
 		return true
@@ -98,7 +98,7 @@ func (c *converter) value(n *yaml.Node, path string, depth int) {
 		n = n.Alias
 	}
 	if slices.Contains(c.open, n) {
-		c.fail(alias, path, "the alias *%s contains itself", alias.Value)
+		c.failf(alias, path, "the alias *%s contains itself", alias.Value)
 		return
 	}
 	if n.Kind == yaml.ScalarNode {
@@ -108,7 +108,7 @@ func (c *converter) value(n *yaml.Node, path string, depth int) {
 	c.open = append(c.open, n)
 	defer func() { c.open = c.open[:len(c.open)-1] }()
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!map" && n.Tag != "!!seq" {
-		c.fail(n, path, "the tag %s means nothing here", n.Tag)
+		c.failf(n, path, "the tag %s means nothing here", n.Tag)
 	}
 	if n.Kind == yaml.MappingNode {
 		c.mapping(n, path, depth)
@@ -153,7 +153,7 @@ func (c *converter) pairs(n *yaml.Node, path string, merging []*yaml.Node) []pai
 		}
 		switch first, twice := own[name.Value]; {
 		case name.Kind != yaml.ScalarNode:
-			c.fail(name, path, "the name of a member must be a string")
+			c.failf(name, path, "the name of a member must be a string")
 		case name.Tag == "!!merge":
 			merged = append(merged, c.merge(value, path, append(slices.Clip(merging), n))...)
 		case twice:
@@ -186,9 +186,9 @@ func (c *converter) merge(source *yaml.Node, path string, merging []*yaml.Node) 
 		}
 		switch {
 		case n.Kind != yaml.MappingNode:
-			c.fail(s, path, "<< takes a mapping, or a list of mappings")
+			c.failf(s, path, "<< takes a mapping, or a list of mappings")
 		case slices.Contains(merging, n):
-			c.fail(s, path, "the mapping merges itself")
+			c.failf(s, path, "the mapping merges itself")
 		default:
 			pairs = append(pairs, c.pairs(n, path, merging)...)
 		}
@@ -213,10 +213,10 @@ func (c *converter) scalar(n *yaml.Node, path string) {
 		c.text(n.Value)
 	case "!!int", "!!float", "!!bool", "!!null":
 		if !c.plain(n.Value) {
-			c.fail(n, path, "%q is not a value of the type %s", n.Value, tag)
+			c.failf(n, path, "%q is not a value of the type %s", n.Value, tag)
 		}
 	default:
-		c.fail(n, path, "the tag %s means nothing here", tag)
+		c.failf(n, path, "the tag %s means nothing here", tag)
 	}
 }
 

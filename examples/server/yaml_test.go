@@ -39,7 +39,7 @@ func TestYAMLBecomesJSON(t *testing.T) {
 func TestYAMLFaults(t *testing.T) {
 	aliases := "a0: &a0 [x, x]\n"
 	merges := "m0: &m0 {x: 1}\n"
-	for i := range 30 {
+	for i := range 20 {
 		aliases += fmt.Sprintf("a%d: &a%d [*a%d, *a%d]\n", i+1, i+1, i, i)
 		merges += fmt.Sprintf("m%d: &m%d {<<: [*m%d, *m%d]}\n", i+1, i+1, i, i)
 	}

@@ -13,7 +13,7 @@ func userAgent(from http.Header) []string {
 	if caller := from.Get("User-Agent"); caller != "" && validValue(caller) {
 		return []string{agent + " " + caller}
 	}
-	return []string{agent}
+	return agentValues
 }
 
 // copyHeader copies what an upstream may see of a caller's headers.

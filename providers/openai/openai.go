@@ -334,17 +334,27 @@ func (p *Provider) restKey(ctx context.Context, key *keyring.Key, failure *gatew
 	failure.OtherKey = p.keys.Usable() > 0
 }
 
+// The values of headers that are always the same. Nobody writes to them.
+//
+//nolint:gochecknoglobals // tables that never change
+var (
+	jsonValues        = []string{"application/json"}
+	eventStreamValues = []string{"text/event-stream"}
+	identityValues    = []string{"identity"}
+	agentValues       = []string{agent}
+)
+
 // request makes the HTTP request, without its body.
 func (p *Provider) request(endpoint *url.URL, req *gateway.Request, key *keyring.Key) *http.Request {
 	target := *endpoint
 	target.RawQuery = joinQuery(target.RawQuery, req.Query)
 	header := make(http.Header, 8+len(req.Header))
 	copyHeader(header, req.Header)
-	header["Content-Type"] = []string{"application/json"}
-	header["Accept"] = header["Content-Type"]
+	header["Content-Type"] = jsonValues
+	header["Accept"] = jsonValues
 	if req.Stream {
-		header["Accept"] = []string{"text/event-stream"}
-		header["Accept-Encoding"] = []string{"identity"} // compression would hold events back
+		header["Accept"] = eventStreamValues
+		header["Accept-Encoding"] = identityValues // compression would hold events back
 	}
 	header["User-Agent"] = userAgent(req.Header)
 	if key != nil {
