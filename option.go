@@ -81,7 +81,7 @@ func WithConfig(config Config, open func(ProviderConfig) (Provider, error)) Opti
 		for i, pc := range config.Providers {
 			p, err := open(pc)
 			if err != nil {
-				s.problems.join(fmt.Sprintf("providers[%d]", i), err)
+				s.problems.joinBelow(fmt.Sprintf("providers[%d]", i), err)
 				continue
 			}
 			s.providers = append(s.providers, p)

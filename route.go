@@ -134,6 +134,18 @@ func (p *Problems) addNew(more Problems) {
 	}
 }
 
+// joinBelow adds the problems in err with their paths below path, or err itself at path.
+func (p *Problems) joinBelow(path string, err error) {
+	below, ok := errors.AsType[Problems](err)
+	if !ok {
+		p.join(path, err)
+		return
+	}
+	for _, problem := range below {
+		p.addf(path+"."+problem.Path, "%s", problem.Message)
+	}
+}
+
 func (p Problems) err() error {
 	if len(p) == 0 {
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/gatewright/gateway/providers/openai"
 )
 
-// Open makes the provider that c describes. Secrets are resolved now, so an error may name a variable or a file.
+// Open makes the provider that c describes. Secrets are resolved now, so an error may name a variable or a file. An error
+// that is about one member of c is [gateway.Problems] with that member's path.
 func Open(c gateway.ProviderConfig) (gateway.Provider, error) {
 	if c.Name == "" {
 		return nil, errors.New("a provider needs a name")
@@ -24,9 +25,9 @@ func Open(c gateway.ProviderConfig) (gateway.Provider, error) {
 	case "openai":
 		return openOpenAI(c)
 	case "azure", "anthropic", "gemini", "ollama", "bedrock", "vertex":
-		return nil, fmt.Errorf("provider %q: the type %q is not supported by this version", c.Name, c.Type)
+		return nil, problem("type", "the type %q is not supported by this version of the gateway", c.Type)
 	default:
-		return nil, fmt.Errorf("provider %q: unknown type %q: must be openai or echo", c.Name, c.Type)
+		return nil, problem("type", "unknown type %q; known are openai and echo", c.Type)
 	}
 }
 
@@ -41,7 +42,7 @@ func openOpenAI(c gateway.ProviderConfig) (gateway.Provider, error) {
 	for i, ref := range c.Keys {
 		secret, err := ref.Resolve()
 		if err != nil {
-			return nil, fmt.Errorf("provider %q: keys[%d]: %w", c.Name, i, err)
+			return nil, problem(fmt.Sprintf("keys[%d]", i), "%s", err)
 		}
 		config.Keys = append(config.Keys, secret)
 	}
@@ -54,14 +55,16 @@ func openOpenAI(c gateway.ProviderConfig) (gateway.Provider, error) {
 	if c.Proxy != "" {
 		proxy, err := url.Parse(c.Proxy)
 		if err != nil {
-			return nil, fmt.Errorf("provider %q: proxy: %w", c.Name, errProxy)
+			return nil, problem("proxy", "is not a URL such as http://proxy:3128")
 		}
 		config.Proxy = proxy
 	}
 	return openai.New(config)
 }
 
-var errProxy = errors.New("is not a URL such as http://proxy:3128")
+func problem(path, format string, args ...any) error {
+	return gateway.Problems{{Path: path, Message: fmt.Sprintf(format, args...)}}
+}
 
 // timeout translates a configured timeout: absent means the default, zero means none.
 func timeout(d *gateway.Duration) time.Duration {

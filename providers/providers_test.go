@@ -54,8 +54,8 @@ func TestOpenErrors(t *testing.T) {
 		config gateway.ProviderConfig
 		says   []string
 	}{
-		{gateway.ProviderConfig{Name: "a", Type: "foo"}, []string{`"a"`, `"foo"`, "openai", "echo"}},
-		{gateway.ProviderConfig{Name: "a"}, []string{`"a"`, "openai", "echo"}},
+		{gateway.ProviderConfig{Name: "a", Type: "foo"}, []string{"type: ", `"foo"`, "openai", "echo"}},
+		{gateway.ProviderConfig{Name: "a"}, []string{"type: ", "openai", "echo"}},
 		{gateway.ProviderConfig{Name: "a", Type: "anthropic"}, []string{"not supported by this version"}},
 		{gateway.ProviderConfig{Name: "a", Type: "openai"}, []string{`"a"`, "BaseURL is required"}},
 		{gateway.ProviderConfig{Type: "echo"}, []string{"name"}},
@@ -86,5 +86,5 @@ func ExampleOpen() {
 	fmt.Println(err)
 	// Output:
 	// demo <nil>
-	// provider "cloud": unknown type "opanai": must be openai or echo
+	// type: unknown type "opanai"; known are openai and echo
 }

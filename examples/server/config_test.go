@@ -52,7 +52,7 @@ models:
 log: {level: "${GW_UNSET}"}
 cache: {enabled: true}
 `, `FILE:1: listen: must be host:port, such as 127.0.0.1:9000: address 9000: missing port in address
-FILE:3: providers[0]: provider "cloud": unknown type "opnai": must be openai or echo
+FILE:4: providers[0].type: unknown type "opnai"; known are openai and echo
 FILE:9: providers[1].colour: unknown member; known are name, type, base_url, keys, headers, timeouts, max_concurrency, proxy, quirks
 FILE:13: providers[2].keys[0]: the environment variable GW_UNSET is not set
 FILE:17: models[0].candidates[0].provider: there is no provider "clod"
