@@ -67,7 +67,7 @@ func EachElement[T text](array T, f func(value T) bool) bool {
 //
 // A conversion would copy: the compiler does not know that nobody writes to the bytes meanwhile.
 func view[T text](doc T) string {
-	return *(*string)(unsafe.Pointer(&doc)) //nolint:gosec // a slice begins with what a string is: pointer and length
+	return *(*string)(unsafe.Pointer(&doc)) // a slice begins with what a string is: pointer and length
 }
 
 // walker goes from member to member of an object, or from element to element of an array.
