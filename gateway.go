@@ -31,9 +31,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Client routes calls to providers: it resolves aliases, admits, retries, fails over, costs and records. It is a
@@ -92,7 +89,7 @@ var errNoResponse = errors.New("the provider or a middleware returned neither a 
 // Chat answers a chat call with typed values. It asks for a plain answer, whatever req.Stream says.
 func (c *Client) Chat(ctx context.Context, req ChatRequest) (*ChatResponse, error) {
 	req.Stream = nil
-	res, err := do(ctx, c, &Request{API: APIChat, Model: req.Model}, (*chatRequest)(&req), req.source)
+	res, err := c.do(ctx, &Request{API: APIChat, Model: req.Model}, &req)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +100,8 @@ func (c *Client) Chat(ctx context.Context, req ChatRequest) (*ChatResponse, erro
 // ChatStream answers a chat call with a typed stream, which the caller must close. It asks for a stream, whatever
 // req.Stream says.
 func (c *Client) ChatStream(ctx context.Context, req ChatRequest) (*ChatStream, error) {
-	yes := true
-	req.Stream = &yes
-	res, err := do(ctx, c, &Request{API: APIChat, Model: req.Model, Stream: true}, (*chatRequest)(&req), req.source)
+	req.Stream = Bool(true)
+	res, err := c.do(ctx, &Request{API: APIChat, Model: req.Model, Stream: true}, &req)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +110,7 @@ func (c *Client) ChatStream(ctx context.Context, req ChatRequest) (*ChatStream, 
 
 // Embed answers an embeddings call with typed values.
 func (c *Client) Embed(ctx context.Context, req EmbeddingRequest) (*EmbeddingResponse, error) {
-	res, err := do(ctx, c, &Request{API: APIEmbeddings, Model: req.Model}, (*embeddingRequest)(&req), req.source)
+	res, err := c.do(ctx, &Request{API: APIEmbeddings, Model: req.Model}, &req)
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +118,13 @@ func (c *Client) Embed(ctx context.Context, req EmbeddingRequest) (*EmbeddingRes
 	return answer, unreadable(answer.decode(res.Body))
 }
 
-// do encodes a typed view, of which source is the text that it was decoded from, and makes the call.
-func do[T any](ctx context.Context, c *Client, req *Request, document *T, source jsontext.Value) (*Response, error) {
+// do encodes a typed value and makes the call.
+func (c *Client) do(ctx context.Context, req *Request, document object) (*Response, error) {
 	if req.Model == "" {
 		return nil, invalidParam("model", "you must provide a model")
 	}
 	var err error
-	if source == nil {
-		req.Body, err = json.Marshal(document)
-	} else {
-		req.Body, err = changedDocument(document, source)
-	}
+	req.Body, err = encodeDocument(document)
 	if err != nil {
 		e := invalidParam("", "the request cannot be encoded as JSON")
 		e.Err = err
