@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,7 @@ type conn struct {
 }
 
 func dial(address string) (*conn, error) {
-	c, err := net.DialTimeout("tcp", address, 5*time.Second)
+	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}

@@ -54,7 +54,7 @@ func (l *lean) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	stream := false
+	var stream bool
 	if *out, stream, err = withModel(*out, *in, wire.Model); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -38,7 +38,8 @@ func main() {
 	}
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "proxybench:", err)
-		os.Exit(1)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop has been called
 	}
 }
 

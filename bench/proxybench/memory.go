@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -25,7 +26,7 @@ func measureMemory(ctx context.Context, role string, up *process, n int, folder 
 	if err != nil {
 		return m, err
 	}
-	defer p.stop()
+	defer func() { err = errors.Join(err, p.stop()) }()
 	time.Sleep(settle)
 	fresh, err := p.ask(askMemory)
 	if err != nil {

@@ -28,7 +28,7 @@ func start(ctx context.Context, role, target string) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the own program: %w", err)
 	}
-	p := &process{role: role, command: exec.CommandContext(ctx, self)}
+	p := &process{role: role, command: exec.CommandContext(ctx, self)} //nolint:gosec // it is this program
 	p.command.Env = append(os.Environ(), roleVariable+"="+role, targetVariable+"=http://"+target)
 	p.command.Stderr = os.Stderr
 	if p.in, err = p.command.StdinPipe(); err != nil {

@@ -64,7 +64,7 @@ func runRole(ctx context.Context, role string, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	fill := func(*reply) {}
+	var fill func(*reply)
 	served := make(chan error, 1)
 	if role == roleUpstream {
 		u := newUpstream()

@@ -67,7 +67,7 @@ func goOpenAI(transport *Transport) (Contender, error) {
 	client := goopenai.NewClientWithConfig(settings)
 	question := func() goopenai.ChatCompletionRequest {
 		return goopenai.ChatCompletionRequest{
-			Model: wire.Model, Temperature: temperature, MaxTokens: maxTokens,
+			Model: wire.Model, Temperature: temperature, MaxTokens: maxTokens, //nolint:staticcheck // as the other clients send it
 			Messages: []goopenai.ChatCompletionMessage{
 				{Role: goopenai.ChatMessageRoleSystem, Content: system}, {Role: goopenai.ChatMessageRoleUser, Content: wire.Question},
 			},

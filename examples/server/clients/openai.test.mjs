@@ -92,7 +92,7 @@ test("embeddings", async () => {
 });
 
 test("errors", async () => {
-  const call = (model, c = client, extra = {}) => c.chat.completions.create({ model, messages: hello, ...extra });
+  const call = (model, c = client, extra = {}) => () => c.chat.completions.create({ model, messages: hello, ...extra });
   const bad = new OpenAI({ baseURL: BASE_URL, apiKey: "wrong-SECRET", maxRetries: 0 });
   const cases = [
     [call("chat", bad), OpenAI.AuthenticationError, 401, "invalid_api_key"],
@@ -102,8 +102,8 @@ test("errors", async () => {
     [call("limited", client, { stream: true }), OpenAI.RateLimitError, 429, "upstream_rate_limited"],
     [call("failing"), OpenAI.InternalServerError, 502, "upstream_error"],
   ];
-  for (const [promise, kind, status, code] of cases) {
-    await assert.rejects(promise, (err) => {
+  for (const [send, kind, status, code] of cases) {
+    await assert.rejects(send, (err) => {
       assert.ok(err instanceof kind, `${err}`);
       assert.equal(err.status, status);
       assert.equal(err.code, code);
