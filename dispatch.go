@@ -466,21 +466,53 @@ func (s *callStream) Next() (Event, error) {
 		if err != nil {
 			return Event{}, s.fail(err)
 		}
-		s.outputBytes += event.OutputBytes
-		s.finished = s.finished || event.Finished
-		if event.Usage != nil && (s.usage == nil || *event.Usage != (Usage{})) {
-			s.usage = event.Usage // running totals: the last report counts
-		}
-		if event.Output && !s.output {
-			s.output = true
-			s.admitted.call.firstToken()
-		}
+		s.note(event)
 		if !event.Hidden {
 			return event, nil
 		}
 	}
 	return Event{}, s.err
 }
+
+// note takes down what an event, or several together, say of the answer.
+func (s *callStream) note(event Event) {
+	s.outputBytes += event.OutputBytes
+	s.finished = s.finished || event.Finished
+	if event.Usage != nil && (s.usage == nil || *event.Usage != (Usage{})) {
+		s.usage = event.Usage // running totals: the last report counts
+	}
+	if event.Output && !s.output {
+		s.output = true
+		s.admitted.call.firstToken()
+	}
+}
+
+// AppendBuffered implements [bufferAppender] if the source does.
+func (s *callStream) AppendBuffered(dst []byte, limit int) (out []byte, sum Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	source, ok := s.source.reader.(bufferAppender)
+	if !ok || s.ended || len(s.held) > 0 {
+		return dst, sum
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			out, s.source = dst, NewStream(failedReader{s.source.reader, panicError(cause)})
+		}
+	}()
+	out, sum = source.AppendBuffered(dst, limit)
+	s.note(sum)
+	return out, sum
+}
+
+// failedReader is what is left of a source that panicked.
+type failedReader struct {
+	EventReader
+
+	err error
+}
+
+func (r failedReader) Next() (Event, error) { return Event{}, r.err }
 
 func (s *callStream) take() (Event, error) {
 	if len(s.held) == 0 {

@@ -30,6 +30,13 @@ type EventReader interface {
 // bufferedReader is implemented by an EventReader that knows whether its next event has arrived already.
 type bufferedReader interface{ Buffered() bool }
 
+// bufferAppender is implemented by an EventReader that can hand on the events which have arrived already as text, without
+// making a value of each. AppendBuffered never blocks. It appends as many as are at hand, hidden ones excepted, until
+// dst has at least limit bytes, and returns what they were together. What ends the stream is left to Next.
+type bufferAppender interface {
+	AppendBuffered(dst []byte, limit int) (out []byte, sum Event)
+}
+
 // Stream is a streamed answer: read it with [Stream.Next] or [Stream.All], and close it in any case. Next must be
 // called by one goroutine at a time; Close may be called at any time.
 type Stream struct {
@@ -48,6 +55,16 @@ func (s *Stream) Next() (Event, error) { return s.reader.Next() }
 func (s *Stream) Buffered() bool {
 	b, ok := s.reader.(bufferedReader)
 	return ok && b.Buffered()
+}
+
+// AppendBuffered appends events that have arrived already to dst, as server-sent events, until it has at least limit
+// bytes. It never blocks. It need not take them all: what it leaves comes from Next. It is for those who pass a stream
+// on as text, and costs less than Next for each event of a burst.
+func (s *Stream) AppendBuffered(dst []byte, limit int) []byte {
+	if a, ok := s.reader.(bufferAppender); ok {
+		dst, _ = a.AppendBuffered(dst, limit)
+	}
+	return dst
 }
 
 // Close gives back everything that the stream holds and stops the upstream's work if it is still going on.

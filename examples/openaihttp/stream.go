@@ -89,13 +89,16 @@ func (b *batch) free() {
 	b.buf = nil
 }
 
-// next adds the stream's next event, waiting for it, and reports whether more may follow.
+// next adds the stream's next event, waiting for it, and those that came with it, and reports whether more may follow.
 func (b *batch) next(s *gateway.Stream) bool {
 	event, err := s.Next() // before a buffer is taken: it may take long
 	if b.buf == nil {
 		b.buf, _ = batches.Get().(*[]byte)
 	}
 	*b.buf = appendOutcome(*b.buf, event, err)
+	if err == nil {
+		*b.buf = s.AppendBuffered(*b.buf, maxBatch)
+	}
 	return err == nil
 }
 

@@ -22,6 +22,78 @@ type Edit struct {
 // left before it, the one after it. When nothing changes, Apply returns the document itself: the result must not be
 // written to.
 func (o Object) Apply(edits ...Edit) []byte {
+	if out, ok := o.set(edits); ok {
+		return out
+	}
+	return o.apply(edits)
+}
+
+// set makes edits that only set members, as most do: few, and each of another one. It is false when there are others.
+func (o Object) set(edits []Edit) (out []byte, ok bool) {
+	var few [4]stretch
+	if len(edits) > len(few) {
+		return nil, false
+	}
+	doc := o.Bytes()
+	_, end := o.inside()
+	size, count := len(doc), 0
+	for i, e := range edits {
+		if e.NewName != "" || len(e.Value) == 0 {
+			return nil, false
+		}
+		for _, other := range edits[:i] {
+			if other.Name == e.Name {
+				return nil, false
+			}
+		}
+		s := stretch{from: end, to: end, edit: i}
+		for _, m := range o.members {
+			if m.Name == e.Name {
+				s.from, s.to = m.ValueStart, m.ValueEnd
+			}
+		}
+		at := count
+		for ; at > 0 && few[at-1].from > s.from; at-- {
+			few[at] = few[at-1]
+		}
+		few[at] = s
+		count++
+		size += len(`,"":`) + len(e.Name) + len(e.Value)
+	}
+	return o.join(few[:count], edits, size), true
+}
+
+// stretch is a value that makes way for an edit's; an empty one at the end is a member to be added.
+type stretch struct{ from, to, edit int }
+
+func (o Object) join(stretches []stretch, edits []Edit, size int) []byte {
+	doc := o.Bytes()
+	out := splicer{doc: doc, size: size}
+	at := 0
+	first := len(o.members) == 0
+	for _, s := range stretches {
+		e := edits[s.edit]
+		out.keep(at, s.from)
+		if s.from == s.to {
+			if !first {
+				out.add(",")
+			}
+			out.addName(e.Name)
+			out.add(":")
+			first = false
+		}
+		if s.from == s.to || !bytes.Equal(e.Value, doc[s.from:s.to]) {
+			out.add(view(e.Value))
+		} else {
+			out.keep(s.from, s.to)
+		}
+		at = s.to
+	}
+	out.keep(at, len(doc))
+	return out.bytes()
+}
+
+func (o Object) apply(edits []Edit) []byte {
 	var few [manyMembers]part
 	parts := few[:0]
 	for i := range o.members {

@@ -30,31 +30,45 @@ type Member struct {
 //
 // The Object keeps doc, which must not be written to as long as the Object is used.
 func Parse(doc []byte) (Object, error) {
-	if !jsontext.Value(doc).IsValid() {
-		return Object{}, diagnose(doc)
+	doc = slices.Clip(doc)
+	var members []Member
+	if c := (checker{doc: view(doc)}); c.check() {
+		members = append(make([]Member, 0, c.count), c.members[:c.count]...)
+	} else {
+		var err error
+		if members, err = parseStrictly(doc); err != nil {
+			return Object{}, err
+		}
 	}
-	var few [manyMembers]Member
-	found, nameBytes := few[:0], 0
+	nameMembers(doc, members)
+	return Object{doc, members}, nil
+}
+
+// parseStrictly has package jsontext check the document.
+func parseStrictly(doc []byte) (members []Member, err error) {
+	if !jsontext.Value(doc).IsValid() {
+		return nil, diagnose(doc)
+	}
 	w := walkObject(view(doc))
 	for w.next() {
-		found = append(found, Member{NameStart: w.nameStart, ValueStart: w.start, ValueEnd: w.end})
-		nameBytes += w.nameEnd - w.nameStart
+		members = append(members, Member{NameStart: w.nameStart, ValueStart: w.start, ValueEnd: w.end})
 	}
 	if w.bad {
-		return Object{}, notObject(doc)
+		return nil, notObject(doc)
 	}
-	members := make([]Member, len(found))
-	copy(members, found)
-	nameMembers(doc, members, nameBytes)
-	return Object{slices.Clip(doc), members}, nil
+	return members, nil
 }
 
 // manyMembers is more than most requests have: a list of that size is built on the stack.
 const manyMembers = 32
 
-// nameMembers fills in the names. They have at most that size together, and share one allocation.
-func nameMembers(doc []byte, members []Member, size int) {
+// nameMembers fills in the names, which share one allocation.
+func nameMembers(doc []byte, members []Member) {
 	var names strings.Builder
+	size := 0
+	for i := range members {
+		size += nameEnd(doc, &members[i]) - members[i].NameStart // at least
+	}
 	names.Grow(size)
 	for i := range members {
 		m := &members[i]

@@ -103,8 +103,7 @@ func (r *Reader) NextView() (View, error) {
 			return event, nil
 		}
 		if r.err != nil {
-			r.buf, r.start, r.kept, r.line, r.next, r.filled = nil, 0, 0, 0, 0, 0
-			r.ahead = View{}
+			r.Release()
 			return View{}, r.err
 		}
 		r.fill()
@@ -117,6 +116,16 @@ func (r *Reader) Buffered() bool {
 		r.ahead, r.hasAhead = r.scan()
 	}
 	return r.hasAhead || r.err != nil
+}
+
+// Release gives the buffer back, when nothing more will be read. What has been read ahead is lost.
+func (r *Reader) Release() {
+	giveBack(r.buf[:cap(r.buf)])
+	r.buf, r.start, r.kept, r.line, r.next, r.filled = nil, 0, 0, 0, 0, 0
+	r.ahead, r.hasAhead = View{}, false
+	if r.err == nil {
+		r.err = io.EOF
+	}
 }
 
 // Pending returns how many bytes are in memory that no event has been made of yet.
@@ -246,7 +255,9 @@ func (r *Reader) makeRoom() {
 		size = minBuffer
 	case used <= minBuffer/2 && (size > maxBurst || size > minBuffer && r.small >= maxSmall):
 		size = minBuffer
-	case r.full && (used > size/2 || size < maxBurst):
+	case r.full && size < maxBurst:
+		size = maxBurst
+	case r.full && used > size/2:
 		size *= 2
 	case r.full, used == 0, used <= size/2 && size-r.filled < size/4:
 	default:
@@ -255,13 +266,34 @@ func (r *Reader) makeRoom() {
 	r.full = false
 	buf := r.buf
 	if size != len(buf) {
-		buf = make([]byte, size)
+		buf = takeBuffer(size)
 	}
 	kept := copy(buf, r.buf[r.start:r.kept])
 	filled := kept + copy(buf[kept:], r.buf[r.line:r.filled])
 	shift := r.line - kept
+	if size != len(r.buf) {
+		giveBack(r.buf)
+	}
 	r.buf, r.start, r.kept, r.line, r.next, r.filled = buf, 0, kept, kept, r.next-shift, filled
 	r.lf.at, r.cr.at = max(r.lf.at-shift, 0), max(r.cr.at-shift, 0)
+}
+
+// bursts holds the buffers of bursts. A stream has one only as long as its events come fast.
+var bursts = sync.Pool{New: func() any { return new([maxBurst]byte) }} //nolint:gochecknoglobals // see BenchmarkReader
+
+func takeBuffer(size int) []byte {
+	if size == maxBurst {
+		if b, ok := bursts.Get().(*[maxBurst]byte); ok {
+			return b[:]
+		}
+	}
+	return make([]byte, size)
+}
+
+func giveBack(buf []byte) {
+	if len(buf) == maxBurst {
+		bursts.Put((*[maxBurst]byte)(buf))
+	}
 }
 
 // finder looks for a character and remembers how far it has looked, so that no byte is looked at twice.

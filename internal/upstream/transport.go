@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -97,6 +98,19 @@ func (c *conn) Write(b []byte) (int, error) {
 		c.failed.Store(true)
 	}
 	return n, err
+}
+
+// ReadFrom writes the rest of a request's body at once, where net/http would copy it through a buffer that it makes for
+// each request. Client's bodies are in memory, and exactly as long as they are said to be.
+func (c *conn) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok {
+		if body, ok := limited.R.(io.WriterTo); ok {
+			n, err := body.WriteTo(c)
+			limited.N -= n
+			return n, err
+		}
+	}
+	return io.Copy(struct{ io.Writer }{c}, r)
 }
 
 // writeFailed reports whether a write on a connection of NewTransport's has failed.

@@ -92,7 +92,7 @@ func (w *watchdog) enter(p phase) {
 }
 
 // deadline returns when the attempt has taken too long, and why; zero for never. The caller holds mu.
-func (w *watchdog) deadline() (time.Time, *timeout) {
+func (w *watchdog) deadline() (time.Time, timeout) {
 	var limit time.Duration
 	since := w.since
 	switch w.phase {
@@ -104,17 +104,17 @@ func (w *watchdog) deadline() (time.Time, *timeout) {
 		limit = w.timeouts.Idle
 		since = w.started.Add(time.Duration(w.active.Load()))
 	case ended:
-		return time.Time{}, nil
+		return time.Time{}, timeout{}
 	}
 	var at time.Time
-	var why *timeout
+	var why timeout
 	if limit > 0 {
 		at = since.Add(limit)
-		why = &timeout{phase: w.phase, after: limit}
+		why = timeout{phase: w.phase, after: limit}
 	}
 	if total := w.timeouts.Total; total > 0 && (at.IsZero() || w.started.Add(total).Before(at)) {
 		at = w.started.Add(total)
-		why = &timeout{phase: w.phase, total: true, after: total}
+		why = timeout{phase: w.phase, total: true, after: total}
 	}
 	return at, why
 }
@@ -154,7 +154,7 @@ func (w *watchdog) fire() {
 		return
 	}
 	w.phase = ended
-	w.cancel(why)
+	w.cancel(&why)
 }
 
 func (w *watchdog) stop() { w.enter(ended) }

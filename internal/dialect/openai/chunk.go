@@ -249,7 +249,12 @@ func (c *chunk) event(data string, wantsUsage bool, keep *keeper) gateway.Event 
 }
 
 // keeper makes copies of texts that lie in a buffer: those of a burst in one piece of memory, which is never used again.
-type keeper struct{ free []byte }
+type keeper struct {
+	free []byte
+
+	lend bool // no copies are wanted: the text is used at once
+	lent []byte
+}
 
 // expect tells how many bytes are going to be kept soon.
 func (k *keeper) expect(size int) {
@@ -260,6 +265,15 @@ func (k *keeper) expect(size int) {
 
 // strings returns a copy of a and b, one behind the other.
 func (k *keeper) strings(a, b string) string {
+	switch {
+	case k.lend && a == "":
+		return b
+	case k.lend && b == "":
+		return a
+	case k.lend:
+		k.lent = append(append(k.lent[:0], a...), b...)
+		return asString(k.lent)
+	}
 	size := len(a) + len(b)
 	k.expect(size)
 	kept := k.free[:size:size]

@@ -37,7 +37,11 @@ func EncodeRequest(req *gateway.Request, q Quirks) ([]byte, error) {
 			edits = append(edits, gateway.Edit{Name: "stream_options", Value: options})
 		}
 	}
-	for _, from := range slices.Sorted(maps.Keys(q.Rename)) {
+	var renamed []string
+	if len(q.Rename) > 0 { // without the iterators, which allocate
+		renamed = slices.Sorted(maps.Keys(q.Rename))
+	}
+	for _, from := range renamed {
 		to := q.Rename[from]
 		edit := gateway.Edit{Name: from, NewName: to}
 		if _, given := req.Member(to); given {

@@ -23,6 +23,7 @@ type Stream struct {
 	repair   *repair
 	template template
 	keep     keeper
+	lends    bool // bursts are read with AppendBuffered
 
 	queue    []gateway.Event // made from an answer that was not streamed
 	ahead    gateway.Event
@@ -83,6 +84,39 @@ func (s *Stream) Buffered() bool {
 		s.err = err
 	}
 	return true
+}
+
+// AppendBuffered appends what has arrived to dst, as server-sent events, and returns what it was together.
+func (s *Stream) AppendBuffered(dst []byte, limit int) (out []byte, sum gateway.Event) {
+	if s.repair != nil {
+		return dst, sum // it needs values
+	}
+	s.keep.lend, s.lends = true, true
+	defer func() { s.keep.lend = false }()
+	for len(dst) < limit && s.err == nil {
+		event, ok := s.ahead, s.hasAhead
+		switch {
+		case ok:
+			s.ahead, s.hasAhead = gateway.Event{}, false
+		case s.events == nil || !s.events.Buffered():
+			return dst, sum
+		default:
+			event, ok, s.err = s.step()
+		}
+		if !ok {
+			continue
+		}
+		if !event.Hidden {
+			dst = sse.Append(dst, event.Data)
+		}
+		sum.Output = sum.Output || event.Output
+		sum.OutputBytes += event.OutputBytes
+		sum.Finished = sum.Finished || event.Finished
+		if event.Usage != nil && (sum.Usage == nil || *event.Usage != (gateway.Usage{})) {
+			sum.Usage = event.Usage
+		}
+	}
+	return dst, sum
 }
 
 // Close implements [gateway.EventReader].
@@ -150,6 +184,7 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 		return event, false, s.failure(err)
 	case data == "[DONE]" || strings.TrimSpace(data) == "[DONE]":
 		s.done.Store(true)
+		s.events.Release()
 		return event, false, io.EOF
 	case isLiveness(data):
 		return event, false, nil
@@ -158,7 +193,7 @@ func (s *Stream) step() (event gateway.Event, ok bool, err error) {
 	if !isObject || c.err != "" || c.failed || view.Type == "error" {
 		return event, false, s.failed(data)
 	}
-	if pending := s.events.Pending(); len(s.keep.free) < len(data) && pending > 0 && pending <= maxKept {
+	if pending := s.events.Pending(); !s.lends && len(s.keep.free) < len(data) && pending > 0 && pending <= maxKept {
 		s.keep.expect(len(data) + pending) // a burst: what has come with this event is kept next to it
 	}
 	event = c.event(data, s.options.WantsUsage, &s.keep)
