@@ -1,6 +1,7 @@
 package openaihttp
 
 import (
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -75,24 +76,25 @@ func (b *bodyReader) read(w http.ResponseWriter, r *http.Request, held *reserved
 		if err := control.SetReadDeadline(time.Now().Add(b.timeout)); err == nil {
 			// Without a deadline the connection stays readable for the client's next request, and for noticing its end.
 			defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-			if length < 0 || length > 64<<10 {
-				source = &rollingReader{r.Body, control, b.timeout}
+			if length < 0 || length > stretch {
+				source = &pacedReader{Reader: r.Body, control: control, timeout: b.timeout}
 			}
 		}
 	}
+	var err error
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
 	case "gzip", "x-gzip":
-		unzipped, err := gzip.NewReader(source)
-		if err != nil {
-			return nil, badBody(fmt.Errorf("the body is not gzip data: %w", err))
-		}
-		defer unzipped.Close()
-		source, length = unzipped, -1
+		// What comes in is bounded too: an endless row of empty members unzips to nothing.
+		source, err = gzip.NewReader(&cappedReader{source, b.max})
+		length = -1
 	default:
 		return nil, unsupported("the content encoding " + quoted(encoding) + " is not supported; use gzip or none")
 	}
-	body, err := readAll(source, length, b.max, held)
+	var body []byte
+	if err == nil {
+		body, err = readAll(source, length, b.max, held)
+	}
 	switch {
 	case err == nil:
 		return body, nil
@@ -111,12 +113,15 @@ func (b *bodyReader) read(w http.ResponseWriter, r *http.Request, held *reserved
 		}
 	case r.Context().Err() != nil:
 		return nil, gateway.AsError(r.Context().Err())
+	case isCorrupt(err):
+		return nil, badBody("the request body is not valid gzip data", err)
 	default:
-		return nil, badBody(err)
+		return nil, badBody("the request body cannot be read", err)
 	}
 }
 
-// readAll reads source into one buffer. A declared length is believed only as far as the client keeps to it.
+// readAll reads source into one buffer. A declared length is believed only so far as the client keeps to it: up to a
+// MiB at once, and eight times as much as has come.
 func readAll(source io.Reader, length, limit int64, held *reserved) ([]byte, error) {
 	const trusted = 1 << 20
 	size := min(max(length, 0)+1, trusted)
@@ -130,8 +135,8 @@ func readAll(source io.Reader, length, limit int64, held *reserved) ([]byte, err
 	for {
 		if len(body) == cap(body) {
 			next := int64(cap(body)) * 2
-			if length >= 0 {
-				next = max(min(next, length+1), int64(cap(body))+1)
+			if length >= 0 { // one byte more, to see the end without growing again
+				next = max(min(int64(cap(body))*8, length+1), int64(cap(body))+1)
 			}
 			if err := held.grow(next); err != nil {
 				return nil, err
@@ -152,17 +157,40 @@ func readAll(source io.Reader, length, limit int64, held *reserved) ([]byte, err
 	}
 }
 
-// rollingReader gives the client more time with each read.
-type rollingReader struct {
+// stretch is how much of a body a client must send within the timeout. Were it a single byte, a body could drip for days.
+const stretch = 16 << 10
+
+// pacedReader gives the client the timeout anew for each stretch of its body.
+type pacedReader struct {
 	io.Reader
 
 	control *http.ResponseController
 	timeout time.Duration
+	got     int // of the present stretch
 }
 
-func (r *rollingReader) Read(p []byte) (int, error) {
-	_ = r.control.SetReadDeadline(time.Now().Add(r.timeout))
-	return r.Reader.Read(p)
+func (r *pacedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if r.got += n; r.got >= stretch {
+		r.got = 0
+		_ = r.control.SetReadDeadline(time.Now().Add(r.timeout))
+	}
+	return n, err
+}
+
+// cappedReader fails when more comes than is left.
+type cappedReader struct {
+	io.Reader
+
+	left int64
+}
+
+func (r *cappedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if r.left -= int64(n); r.left < 0 {
+		return n, errTooLarge
+	}
+	return n, err
 }
 
 func checkContentType(value string) *gateway.Error {
@@ -190,11 +218,17 @@ func (b *bodyReader) tooLarge() *gateway.Error {
 	}
 }
 
-func badBody(err error) *gateway.Error {
+func badBody(message string, err error) *gateway.Error {
 	return &gateway.Error{
 		Kind: gateway.ErrInvalidRequest, Status: http.StatusBadRequest, Code: "invalid_body",
-		Message: "the request body cannot be read", Outcome: gateway.OutcomeRejected, Err: err,
+		Message: message, Outcome: gateway.OutcomeRejected, Err: err,
 	}
+}
+
+// isCorrupt reports whether the error is one of unzipping.
+func isCorrupt(err error) bool {
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	return corrupt || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum)
 }
 
 // refuse answers with an error before the body has been read, and reads on for a moment: a connection that is closed with
@@ -205,8 +239,11 @@ func refuse(w *answer, r *http.Request, err error) {
 		most   = 8 << 20
 	)
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(moment)) // also for what net/http itself reads on
+	bounded := control.SetReadDeadline(time.Now().Add(moment)) == nil // also for what net/http itself reads on
 	w.fail(err)
+	if !bounded {
+		return // there is no connection
+	}
 	_ = control.Flush()
 	_, _ = io.CopyN(io.Discard, r.Body, most)
 }

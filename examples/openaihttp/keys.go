@@ -55,10 +55,24 @@ func (s *keySet) add(keys ...Key) {
 	}
 }
 
+// Authenticator finds the keys of requests, for programs whose keys are not all known from the start or whose callers
+// present something else. It must be safe for concurrent use.
+type Authenticator interface {
+	// Authenticate returns the key that r presents, which may be without a Hash, and nil when it presents none that is
+	// valid. An error means that nobody knows: the call is refused, with the error's status if it is a *gateway.Error.
+	// Take a gateway key from [Presented]: whatever stores keys need not see the secret.
+	Authenticate(r *http.Request) (*Key, error)
+}
+
+// Presented returns the hash of the gateway key that a request presents, and whether it presents exactly one.
+func Presented(r *http.Request) (hash [sha256.Size]byte, ok bool) {
+	token, ok := credential(r.Header)
+	return HashKey(token), ok
+}
+
 // find returns the key whose secret the request presents, or nil. Unknown and malformed credentials cost the same.
 func (s *keySet) find(r *http.Request) *Key {
-	token, ok := credential(r.Header)
-	hash := HashKey(token)
+	hash, ok := Presented(r)
 	key := s.byHash[hash]
 	if key == nil || !ok || subtle.ConstantTimeCompare(key.Hash[:], hash[:]) != 1 {
 		return nil

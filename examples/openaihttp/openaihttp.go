@@ -15,19 +15,22 @@ const (
 	DefaultMaxBody     = 32 << 20         // bytes of a request body, also after decompression
 	DefaultMaxInFlight = 1 << 30          // bytes of all request bodies in flight
 	DefaultWriteStall  = 30 * time.Second // how long a client may take no byte
-	DefaultBodyTimeout = 30 * time.Second // how long a client may send no byte of its body
+	DefaultBodyTimeout = 30 * time.Second // how long a client may take for each 16 KiB of its body
 )
 
 // Handler serves OpenAI's interface. It is made by [New] and safe for concurrent use.
 type Handler struct {
-	client  *gateway.Client
-	keys    keySet
-	open    bool // whoever reaches the handler may use it
-	bodies  bodyReader
-	stall   time.Duration
-	alive   time.Duration
-	origins map[string]bool
-	logger  *slog.Logger
+	client    *gateway.Client
+	endpoints map[string]endpoint // by path
+	keys      keySet
+	others    Authenticator // of keys that are not in keys; may be nil
+	open      bool          // whoever reaches the handler may use it
+	caller    gateway.Caller
+	bodies    bodyReader
+	stall     time.Duration
+	alive     time.Duration
+	origins   map[string]bool
+	logger    *slog.Logger
 }
 
 // Option configures a [Handler].
@@ -36,9 +39,15 @@ type Option func(*Handler)
 // WithKeys adds gateway keys.
 func WithKeys(keys ...Key) Option { return func(h *Handler) { h.keys.add(keys...) } }
 
+// WithAuthenticator asks a for the key of a request that has none of [WithKeys]'s.
+func WithAuthenticator(a Authenticator) Option { return func(h *Handler) { h.others = a } }
+
 // WithoutAuth lets everybody use every route who can reach the handler, the admin routes included. It is for programs
 // that check their callers before the handler sees them.
 func WithoutAuth() Option { return func(h *Handler) { h.open = true } }
+
+// WithCaller says who calls when no key is asked for: with [WithoutAuth], or through [Transport].
+func WithCaller(c gateway.Caller) Option { return func(h *Handler) { h.caller = c } }
 
 // WithMaxBody bounds a request body, also after decompression. The default is [DefaultMaxBody].
 func WithMaxBody(bytes int64) Option { return func(h *Handler) { h.bodies.max = bytes } }
@@ -47,11 +56,13 @@ func WithMaxBody(bytes int64) Option { return func(h *Handler) { h.bodies.max = 
 // [DefaultMaxInFlight].
 func WithMaxInFlight(bytes int64) Option { return func(h *Handler) { h.bodies.room.size = bytes } }
 
-// WithBodyTimeout bounds how long a client may send no byte of its body. The default is [DefaultBodyTimeout].
+// WithBodyTimeout bounds how long a client may take for each 16 KiB of its body, or for what is left of it. The default
+// is [DefaultBodyTimeout].
 func WithBodyTimeout(d time.Duration) Option { return func(h *Handler) { h.bodies.timeout = d } }
 
 // WithWriteStall bounds how long a client may take no byte of its answer before it is dropped and the upstream's work
-// cancelled. A slow client that goes on reading, 16 KiB within that time at least, is not dropped. The default is [DefaultWriteStall].
+// cancelled. A slow client that goes on reading, 16 KiB within that time at least, is not dropped. The default is
+// [DefaultWriteStall].
 func WithWriteStall(d time.Duration) Option { return func(h *Handler) { h.stall = d } }
 
 // WithKeepAlive writes a comment line to a streaming client after each d of silence, so that load balancers do not cut
@@ -105,7 +116,7 @@ func FromConfig(config gateway.Config) ([]Option, error) {
 	return options, nil
 }
 
-// New returns a handler for client. Without a key ([WithKeys]) every route but /health and /ready answers 503, unless
+// New returns a handler for client. Without a key ([WithKeys], [WithAuthenticator]) every route but /health and /ready answers 503, unless
 // [WithoutAuth] says otherwise.
 //
 // Its routes are POST /v1/chat/completions and /v1/embeddings; GET /v1/models and /v1/models/{id}; GET /health and
@@ -119,5 +130,6 @@ func New(client *gateway.Client, options ...Option) *Handler {
 	for _, option := range options {
 		option(h)
 	}
+	h.endpoints = h.routes()
 	return h
 }

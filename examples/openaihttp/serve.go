@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"path"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ const (
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &answer{ResponseWriter: w, traceID: traceID(r.Header)}
+	a := &answer{ResponseWriter: w, traceID: traceID(r.Header), stall: h.stall}
 	defer func() {
 		cause := recover()
 		switch cause {
@@ -46,65 +45,82 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // endpoint is what a path stands for.
 type endpoint struct {
-	methods []string
+	methods string // as in an Allow header
 	serve   func(*answer, *http.Request, gateway.Caller)
+	public  bool // asks for no key
+}
+
+func (e endpoint) allows(method string) bool {
+	for allowed := range strings.SplitSeq(e.methods, ", ") {
+		if method == allowed {
+			return true
+		}
+	}
+	return false
+}
+
+const modelPrefix = "/v1/models/" // an id, which may have slashes, comes after it
+
+func (h *Handler) routes() map[string]endpoint {
+	const get, post = "GET, HEAD", "POST"
+	model := func(api gateway.API) func(*answer, *http.Request, gateway.Caller) {
+		return func(w *answer, r *http.Request, c gateway.Caller) { h.call(w, r, c, api) }
+	}
+	return map[string]endpoint{
+		"/v1/chat/completions": {methods: post, serve: model(gateway.APIChat)},
+		"/v1/embeddings":       {methods: post, serve: model(gateway.APIEmbeddings)},
+		"/v1/models":           {methods: get, serve: h.models},
+		modelPrefix:            {methods: get, serve: h.model},
+		"/health":              {methods: get, serve: h.health, public: true},
+		"/ready":               {methods: get, serve: h.ready, public: true},
+		"/admin/stats":         {methods: get, serve: h.stats},
+		"/admin/explain":       {methods: post, serve: h.explain},
+	}
+}
+
+// endpoint returns what a path stands for, and the path in its plain spelling.
+func (h *Handler) endpoint(at string) (e endpoint, where string, ok bool) {
+	if e, ok = h.endpoints[at]; ok && at != modelPrefix {
+		return e, at, true
+	}
+	where = path.Clean("/" + at)
+	if strings.HasPrefix(where, modelPrefix) {
+		return h.endpoints[modelPrefix], where, true
+	}
+	e, ok = h.endpoints[where]
+	return e, where, ok
 }
 
 func (h *Handler) serve(w *answer, r *http.Request) {
-	where := path.Clean("/" + r.URL.Path)
+	e, where, ok := h.endpoint(r.URL.Path)
 	admin := isAdmin(where)
 	if !admin && h.cors(w, r) {
 		return
 	}
-	switch where {
-	case "/health":
-		h.health(w)
-		return
-	case "/ready":
-		h.ready(w)
-		return
+	caller := h.caller
+	if !e.public && !h.open {
+		key, err := h.authenticate(r, admin)
+		if err != nil {
+			refuse(w, r, err)
+			return
+		}
+		caller = key.caller()
 	}
-	caller, err := h.authenticate(r, admin)
-	if err != nil {
-		refuse(w, r, err)
-		return
-	}
-	e, ok := h.endpoint(where)
 	switch {
 	case !ok:
-		w.fail(&gateway.Error{
+		refuse(w, r, &gateway.Error{
 			Kind: gateway.ErrInvalidRequest, Status: http.StatusNotFound, Code: "not_found",
 			Message: "there is nothing at " + quoted(r.URL.Path),
 		})
-	case !slices.Contains(e.methods, r.Method):
-		w.Header().Set("Allow", strings.Join(e.methods, ", "))
-		w.fail(&gateway.Error{
+	case !e.allows(r.Method):
+		w.Header().Set("Allow", e.methods)
+		refuse(w, r, &gateway.Error{
 			Kind: gateway.ErrInvalidRequest, Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
-			Message: quoted(r.Method) + " is not allowed here; use " + strings.Join(e.methods, " or "),
+			Message: quoted(r.Method) + " is not allowed here; use " + strings.ReplaceAll(e.methods, ", ", " or "),
 		})
 	default:
 		e.serve(w, r, caller)
 	}
-}
-
-func (h *Handler) endpoint(where string) (endpoint, bool) {
-	post, get := []string{http.MethodPost}, []string{http.MethodGet, http.MethodHead}
-	switch where {
-	case "/v1/chat/completions":
-		return endpoint{post, func(w *answer, r *http.Request, c gateway.Caller) { h.call(w, r, c, gateway.APIChat) }}, true
-	case "/v1/embeddings":
-		return endpoint{post, func(w *answer, r *http.Request, c gateway.Caller) { h.call(w, r, c, gateway.APIEmbeddings) }}, true
-	case "/v1/models":
-		return endpoint{get, h.models}, true
-	case "/admin/stats":
-		return endpoint{get, h.stats}, true
-	case "/admin/explain":
-		return endpoint{post, h.explain}, true
-	}
-	if strings.HasPrefix(where, "/v1/models/") {
-		return endpoint{get, h.model}, true
-	}
-	return endpoint{}, false
 }
 
 // isAdmin reports whether a path belongs to the admin routes, in whatever spelling: those are closed by default.
@@ -113,30 +129,34 @@ func isAdmin(where string) bool {
 	return strings.EqualFold(first, "admin")
 }
 
-func (h *Handler) authenticate(r *http.Request, admin bool) (gateway.Caller, *gateway.Error) {
-	if h.open {
-		return gateway.Caller{}, nil
-	}
-	if len(h.keys.byHash) == 0 {
-		return gateway.Caller{}, &gateway.Error{
+// authenticate returns the key of a request, or why it is refused.
+func (h *Handler) authenticate(r *http.Request, admin bool) (*Key, error) {
+	if len(h.keys.byHash) == 0 && h.others == nil {
+		return nil, &gateway.Error{
 			Kind: gateway.ErrNotConfigured, Status: http.StatusServiceUnavailable, Code: "gateway_not_configured",
 			Message: "the gateway has no keys: configure master.keys or keys",
 		}
 	}
 	key := h.keys.find(r)
+	if key == nil && h.others != nil {
+		var err error
+		if key, err = h.others.Authenticate(r); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case key == nil:
-		return gateway.Caller{}, &gateway.Error{
+		return nil, &gateway.Error{
 			Kind: gateway.ErrUnauthorized, Status: http.StatusUnauthorized, Code: "invalid_api_key",
 			Message: "no valid gateway key was presented; send one as Authorization: Bearer KEY",
 		}
 	case admin && !key.Admin:
-		return gateway.Caller{}, &gateway.Error{
+		return nil, &gateway.Error{
 			Kind: gateway.ErrForbidden, Status: http.StatusForbidden, Code: "admin_key_required",
 			Message: "this route needs an admin key",
 		}
 	}
-	return key.caller(), nil
+	return key, nil
 }
 
 // call serves one model call.
@@ -188,16 +208,11 @@ func (h *Handler) plain(w *answer, res *gateway.Response) {
 	header["Content-Length"] = []string{strconv.Itoa(len(res.Body))}
 	describe(header, res.Record)
 	w.WriteHeader(http.StatusOK)
-	// What fits into the socket's buffers does not block, so it needs no deadline. A client that is gone needs no answer.
-	if len(res.Body) <= maxWrite {
-		_, _ = w.Write(res.Body)
-		return
-	}
-	out := stallWriter{w: w, stall: h.stall, control: http.NewResponseController(w)}
-	_ = out.write(res.Body)
+	out := newStallWriter(w)
+	_ = out.write(res.Body) // a client that is gone needs no answer
 }
 
-func (h *Handler) health(w *answer) {
+func (h *Handler) health(w *answer, _ *http.Request, _ gateway.Caller) {
 	var aliases []string
 	for _, m := range h.client.Models(gateway.Caller{}) {
 		aliases = append(aliases, m.ID)
@@ -208,7 +223,7 @@ func (h *Handler) health(w *answer) {
 	}{"ok", aliases})
 }
 
-func (h *Handler) ready(w *answer) {
+func (h *Handler) ready(w *answer, _ *http.Request, _ gateway.Caller) {
 	if err := h.client.Ready(); err != nil {
 		w.Header().Set("Connection", "close")
 		w.fail(err)
@@ -240,7 +255,7 @@ func (h *Handler) models(w *answer, _ *http.Request, caller gateway.Caller) {
 }
 
 func (h *Handler) model(w *answer, r *http.Request, caller gateway.Caller) {
-	id := strings.TrimPrefix(r.URL.Path, "/v1/models/")
+	id := strings.TrimPrefix(r.URL.Path, modelPrefix)
 	for _, m := range h.client.Models(caller) {
 		if m.ID == id {
 			w.json(newModel(m))
@@ -308,6 +323,7 @@ type answer struct {
 	http.ResponseWriter
 
 	traceID     string
+	stall       time.Duration // how long the client may take no byte; 0 is for ever
 	wroteHeader bool
 	stream      func(*gateway.Response) // takes over a stream; nil: it is written here
 }
@@ -319,6 +335,10 @@ func (w *answer) WriteHeader(status int) {
 	w.wroteHeader = true
 	if header := w.Header(); header[headerTraceID] == nil {
 		setTraceID(header, w.traceID)
+	}
+	if w.stall > 0 {
+		// For all of a small answer; what is larger goes on with a stallWriter. net/http takes the deadline off in the end.
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.stall))
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -338,6 +358,10 @@ func (w *answer) json(value any) {
 // fail answers with an error in OpenAI's form.
 func (w *answer) fail(err error) {
 	e := gateway.AsError(err)
+	status := e.Status
+	if status < 400 || status > 599 { // an error of somebody's own that says none
+		status = http.StatusInternalServerError
+	}
 	header := w.Header()
 	header["Content-Type"] = jsonContentType
 	switch {
@@ -345,13 +369,16 @@ func (w *answer) fail(err error) {
 		seconds := (e.RetryAfter + time.Second - 1) / time.Second
 		header.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 		header.Set("Retry-After-Ms", strconv.FormatInt(e.RetryAfter.Milliseconds(), 10))
-	case e.Status == http.StatusUnauthorized:
+	case status == http.StatusUnauthorized:
 		header.Set("WWW-Authenticate", "Bearer")
 	}
 	if len(e.Attempts) > 0 {
 		header.Set(headerAttempts, strconv.Itoa(len(e.Attempts)))
 		if e.Provider != "" {
 			header.Set(headerProvider, e.Provider)
+		}
+		if e.Model != "" {
+			header.Set(headerModel, e.Model)
 		}
 		// The gateway has tried what may be tried: a client that tries again as well multiplies the load.
 		header.Set("X-Should-Retry", "false")
@@ -361,6 +388,6 @@ func (w *answer) fail(err error) {
 	}
 	body := errorBody(e)
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(e.Status)
+	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }

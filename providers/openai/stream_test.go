@@ -6,17 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gatewright/gateway"
+	"github.com/gatewright/gateway/gatewaytest"
 	"github.com/gatewright/gateway/providers/openai"
 )
 
@@ -229,14 +230,13 @@ func TestStreamEnds(t *testing.T) {
 	}
 }
 
+// eventStream sends the head of a streamed answer.
+var eventStream = gatewaytest.Headers(http.StatusOK, "Content-Type", "text/event-stream")
+
 func TestStreamIsReset(t *testing.T) {
-	base := rawServer(t, func(_ int, c net.Conn) {
-		_ = readRequest(c)
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"+frames(textChunk, textChunk, textChunk))
-		time.Sleep(20 * time.Millisecond) // so that the reset does not overtake what was sent
-		reset(c)
-	})
-	r := collect(t, newProvider(t, openai.Config{BaseURL: base}), streamRequest(t))
+	server := gatewaytest.NewUpstream(t, gatewaytest.Sequence(
+		eventStream, gatewaytest.Text(frames(textChunk, textChunk, textChunk)), gatewaytest.Reset()))
+	r := collect(t, newProvider(t, openai.Config{BaseURL: server.URL()}), streamRequest(t))
 	if r.err == nil || r.err.Outcome != gateway.OutcomeInterrupted || r.err.Code != "upstream_stream_truncated" || len(r.visible) != 3 {
 		t.Errorf("%+v", r)
 	}
@@ -246,23 +246,19 @@ func TestEndAfterFinish(t *testing.T) {
 	two := `{"model":"m","stream":true,"n":2}`
 	for _, test := range []struct {
 		name, body string
-		end        func(c net.Conn)
+		end        http.Handler
 		cut        bool
 	}{
-		{"reset", `{"model":"m","stream":true}`, reset, false},
-		{"silence", `{"model":"m","stream":true}`, hang, false},
-		{"end", `{"model":"m","stream":true}`, func(net.Conn) {}, false},
-		{"end with another choice open", two, func(net.Conn) {}, true},
-		{"reset with another choice open", two, reset, true},
+		{"reset", `{"model":"m","stream":true}`, gatewaytest.Reset(), false},
+		{"silence", `{"model":"m","stream":true}`, gatewaytest.Hang(), false},
+		{"end", `{"model":"m","stream":true}`, gatewaytest.HangUp(), false},
+		{"end with another choice open", two, gatewaytest.HangUp(), true},
+		{"reset with another choice open", two, gatewaytest.Reset(), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			base := rawServer(t, func(_ int, c net.Conn) {
-				_ = readRequest(c)
-				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"+frames(textChunk, finishChunk))
-				time.Sleep(20 * time.Millisecond) // so that a reset does not overtake what was sent
-				test.end(c)
-			})
-			r := collect(t, newProvider(t, openai.Config{BaseURL: base, Timeouts: quick}), chat(t, test.body))
+			server := gatewaytest.NewUpstream(t, gatewaytest.Sequence(
+				eventStream, gatewaytest.Text(frames(textChunk, finishChunk)), test.end))
+			r := collect(t, newProvider(t, openai.Config{BaseURL: server.URL(), Timeouts: quick}), chat(t, test.body))
 			if len(r.visible) != 2 || (r.err != nil) != test.cut || test.cut && r.err.Outcome != gateway.OutcomeInterrupted {
 				t.Errorf("%+v", r)
 			}
@@ -303,36 +299,48 @@ func TestStreamTimeouts(t *testing.T) {
 }
 
 func TestSlowStreamLives(t *testing.T) {
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		for range 10 {
-			_, _ = io.WriteString(w, frames(textChunk))
-			w.(http.Flusher).Flush()
-			time.Sleep(40 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		server := gatewaytest.NewPipeUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for range 10 {
+				_, _ = io.WriteString(w, frames(textChunk))
+				w.(http.Flusher).Flush()
+				<-time.After(40 * time.Second)
+			}
+			_, _ = io.WriteString(w, frames(finishChunk, "[DONE]"))
+		}))
+		transport := server.Transport()
+		defer transport.CloseIdleConnections()
+		r := collect(t, newProvider(t, openai.Config{
+			BaseURL: server.URL(), Transport: transport, Timeouts: openai.Timeouts{Idle: time.Minute},
+		}), streamRequest(t))
+		if r.err != nil || len(r.visible) != 11 {
+			t.Errorf("%+v", r)
 		}
-		_, _ = io.WriteString(w, frames(finishChunk, "[DONE]"))
 	})
-	r := collect(t, newProvider(t, openai.Config{BaseURL: server.URL, Timeouts: quick}), streamRequest(t))
-	if r.err != nil || len(r.visible) != 11 {
-		t.Errorf("%+v", r)
-	}
 }
 
 func TestReaderTakesItsTime(t *testing.T) {
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, frames(textChunk))
-		w.(http.Flusher).Flush()
-		_, _ = io.WriteString(w, frames(finishChunk, "[DONE]"))
-	})
-	res, err := newProvider(t, openai.Config{BaseURL: server.URL, Timeouts: quick}).Do(t.Context(), streamRequest(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range res.Stream.All() {
+	synctest.Test(t, func(t *testing.T) {
+		server := gatewaytest.NewPipeUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, frames(textChunk))
+			w.(http.Flusher).Flush()
+			_, _ = io.WriteString(w, frames(finishChunk, "[DONE]"))
+		}))
+		transport := server.Transport()
+		defer transport.CloseIdleConnections()
+		res, err := newProvider(t, openai.Config{
+			BaseURL: server.URL(), Transport: transport, Timeouts: openai.Timeouts{Idle: time.Minute},
+		}).Do(t.Context(), streamRequest(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(250 * time.Millisecond) // more than the idle timeout, but nobody waits for the upstream
-	}
+		for _, err := range res.Stream.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour) // more than the idle timeout, but nobody waits for the upstream
+		}
+	})
 }
 
 func TestStreamIsClosed(t *testing.T) {
