@@ -72,12 +72,11 @@ func (b *bodyReader) read(w http.ResponseWriter, r *http.Request, held *reserved
 	source := io.Reader(r.Body)
 	length := r.ContentLength
 	if b.timeout > 0 {
-		control := http.NewResponseController(w)
-		if err := control.SetReadDeadline(time.Now().Add(b.timeout)); err == nil {
+		if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(b.timeout)); err == nil {
 			// Without a deadline the connection stays readable for the client's next request, and for noticing its end.
-			defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+			defer func() { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }()
 			if length < 0 || length > stretch {
-				source = &pacedReader{Reader: r.Body, control: control, timeout: b.timeout}
+				source = &pacedReader{Reader: r.Body, w: w, timeout: b.timeout}
 			}
 		}
 	}
@@ -164,7 +163,7 @@ const stretch = 16 << 10
 type pacedReader struct {
 	io.Reader
 
-	control *http.ResponseController
+	w       http.ResponseWriter
 	timeout time.Duration
 	got     int // of the present stretch
 }
@@ -173,7 +172,7 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if r.got += n; r.got >= stretch {
 		r.got = 0
-		_ = r.control.SetReadDeadline(time.Now().Add(r.timeout))
+		_ = http.NewResponseController(r.w).SetReadDeadline(time.Now().Add(r.timeout))
 	}
 	return n, err
 }

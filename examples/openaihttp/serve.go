@@ -208,8 +208,7 @@ func (h *Handler) plain(w *answer, res *gateway.Response) {
 	header["Content-Length"] = []string{strconv.Itoa(len(res.Body))}
 	describe(header, res.Record)
 	w.WriteHeader(http.StatusOK)
-	out := newStallWriter(w)
-	_ = out.write(res.Body) // a client that is gone needs no answer
+	_ = w.send(res.Body) // a client that is gone needs no answer
 }
 
 func (h *Handler) health(w *answer, _ *http.Request, _ gateway.Caller) {
@@ -323,8 +322,9 @@ type answer struct {
 	http.ResponseWriter
 
 	traceID     string
-	stall       time.Duration // how long the client may take no byte; 0 is for ever
 	wroteHeader bool
+	stall       time.Duration           // how long the client may take no byte; 0 is for ever
+	armed       time.Time               // when it was last put off
 	stream      func(*gateway.Response) // takes over a stream; nil: it is written here
 }
 
@@ -336,11 +336,41 @@ func (w *answer) WriteHeader(status int) {
 	if header := w.Header(); header[headerTraceID] == nil {
 		setTraceID(header, w.traceID)
 	}
-	if w.stall > 0 {
-		// For all of a small answer; what is larger goes on with a stallWriter. net/http takes the deadline off in the end.
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.stall))
-	}
+	w.arm()
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// send writes a piece of the answer. The client has a bounded time to take it, anew for each 16 KiB.
+func (w *answer) send(p []byte) error {
+	for len(p) > 0 {
+		w.arm()
+		n := min(len(p), maxWrite)
+		if _, err := w.Write(p[:n]); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+// flush writes a piece of the answer and sees to it that it goes out now.
+func (w *answer) flush(p []byte) error {
+	if err := w.send(p); err != nil {
+		return err
+	}
+	w.arm()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// arm puts off the end of the client's time, unless it was put off a moment ago. net/http lifts it after the answer.
+func (w *answer) arm() {
+	moment := w.stall / 32
+	now := time.Now()
+	if w.stall <= 0 || now.Sub(w.armed) < moment {
+		return
+	}
+	w.armed = now
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(now.Add(w.stall + moment))
 }
 
 // json answers with a value.

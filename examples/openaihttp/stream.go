@@ -2,6 +2,7 @@ package openaihttp
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -22,20 +23,27 @@ const (
 func (h *Handler) stream(w *answer, res *gateway.Response) {
 	defer res.Stream.Close()
 	startStream(w, res.Record)
-	out := stallWriter{w: w, stall: h.stall, control: http.NewResponseController(w)}
-	b := newBatch()
+	if pass(res.Stream, w.flush) == nil {
+		trailer(w.Header(), res.Record)
+	}
+}
+
+// pass writes a stream's events to the end. An error means that the client is gone or takes nothing: closing the stream
+// then stops the upstream.
+func pass(s *gateway.Stream, flush func([]byte) error) error {
+	var b batch
 	defer b.free()
 	for more := true; more; {
-		more = b.next(res.Stream)
-		if more && len(b.bytes()) < maxBatch && res.Stream.Buffered() {
+		more = b.next(s)
+		if more && len(b.bytes()) < maxBatch && s.Buffered() {
 			continue
 		}
-		if err := out.flush(b.bytes()); err != nil {
-			return // the client is gone or takes nothing: closing the stream stops the upstream
+		if err := flush(b.bytes()); err != nil {
+			return err
 		}
 		b.free() // an idle stream holds no buffer
 	}
-	trailer(w.Header(), res.Record)
+	return nil
 }
 
 func startStream(w *answer, r *gateway.Record) {
@@ -72,8 +80,6 @@ type batch struct{ buf *[]byte }
 //nolint:gochecknoglobals // buffers for batches; a benchmark shows the gain
 var batches = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
 
-func newBatch() *batch { return &batch{} }
-
 func (b *batch) bytes() []byte {
 	if b.buf == nil {
 		return nil
@@ -100,12 +106,6 @@ func (b *batch) next(s *gateway.Stream) bool {
 		*b.buf = s.AppendBuffered(*b.buf, maxBatch)
 	}
 	return err == nil
-}
-
-// appendEvent adds the text of the stream's next event to out, and reports whether more may follow.
-func appendEvent(out []byte, s *gateway.Stream) ([]byte, bool) {
-	event, err := s.Next()
-	return appendOutcome(out, event, err), err == nil
 }
 
 // appendOutcome adds what Next returned: an event, the end, or an error, which is an event of its own and no end that
@@ -138,101 +138,48 @@ func appendLine(out []byte, data string) []byte {
 	return out
 }
 
-// stallWriter gives a client a bounded time to take each piece of an answer, as long as it keeps taking.
-type stallWriter struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	stall   time.Duration
-	armed   time.Time
-}
-
-func (s *stallWriter) write(p []byte) error {
-	for len(p) > 0 {
-		s.arm()
-		n := min(len(p), maxWrite)
-		if _, err := s.w.Write(p[:n]); err != nil {
-			return err
-		}
-		p = p[n:]
-	}
-	return nil
-}
-
-func (s *stallWriter) flush(p []byte) error {
-	if err := s.write(p); err != nil {
-		return err
-	}
-	s.arm()
-	return s.control.Flush()
-}
-
-// arm puts off the deadline, unless it was put off a moment ago: to set it costs about as much as a small write.
-func (s *stallWriter) arm() {
-	moment := s.stall / 32
-	now := time.Now()
-	if s.stall <= 0 || now.Sub(s.armed) < moment {
-		return
-	}
-	s.armed = now
-	_ = s.control.SetWriteDeadline(now.Add(s.stall + moment)) // net/http takes it off when the answer is done
-}
-
 // streamAlive serves a streamed call whose client is told at intervals that the connection is alive, also before the
 // upstream has answered.
 func (h *Handler) streamAlive(w *answer, r *http.Request, req *gateway.Request) {
-	p := &pulse{out: stallWriter{w: w, stall: h.stall, control: http.NewResponseController(w)}, every: h.alive}
-	p.begin = func() { startStream(w, nil) }
-	if req.TraceID != "" {
-		w.traceID = req.TraceID
-	}
+	p := &pulse{w: w, every: h.alive}
 	p.start()
-	res, err := h.client.Do(r.Context(), req)
-	if err != nil {
-		if begun := p.stop(); !begun {
-			w.fail(err)
-			return
-		}
-		_ = p.out.flush([]byte("data: " + string(errorBody(gateway.AsError(err))) + "\n\n"))
-		return
-	}
-	if res.Stream == nil {
-		if begun := p.stop(); !begun {
-			h.plain(w, res)
-		}
-		return
-	}
-	defer res.Stream.Close()
 	defer p.stop()
-	p.mu.Lock()
-	p.begin = func() { startStream(w, res.Record) }
-	p.mu.Unlock()
-	b := newBatch()
-	defer b.free()
-	for more := true; more; {
-		more = b.next(res.Stream)
-		if more && len(b.bytes()) < maxBatch && res.Stream.Buffered() {
-			continue
+	res, err := h.client.Do(r.Context(), req)
+	if err == nil && res.Stream != nil {
+		defer res.Stream.Close()
+		p.answered(res.Record)
+		if pass(res.Stream, p.flush) == nil {
+			p.stop()
+			trailer(w.Header(), res.Record)
 		}
-		if err := p.flush(b.bytes()); err != nil {
-			return
-		}
-		b.free()
+		return
 	}
-	p.stop()
-	trailer(w.Header(), res.Record)
+	begun := p.stop()
+	switch {
+	case !begun && err != nil:
+		w.fail(err)
+	case !begun:
+		h.plain(w, res)
+	case err == nil:
+		err = &gateway.Error{
+			Kind: gateway.ErrUpstream, Code: "upstream_invalid_answer", Message: "the upstream did not answer with a stream",
+		}
+		fallthrough
+	default: // it is too late for a status
+		_ = w.flush(appendOutcome(nil, gateway.Event{}, err))
+	}
 }
 
 // pulse writes a comment line after each stretch of silence.
 type pulse struct {
 	every time.Duration
 
-	mu    sync.Mutex // guards the ResponseWriter and what follows
-	out   stallWriter
-	begin func() // sends the header
-	begun bool
-	over  bool
-	err   error
-	timer *time.Timer
+	mu     sync.Mutex // guards the ResponseWriter and what follows
+	w      *answer
+	record *gateway.Record // nil until the upstream has answered
+	over   bool
+	err    error
+	timer  *time.Timer
 }
 
 func (p *pulse) start() {
@@ -241,24 +188,35 @@ func (p *pulse) start() {
 	p.timer = time.AfterFunc(p.every, p.beat)
 }
 
+// answered tells of whom the header is to speak, if it has not gone out yet.
+func (p *pulse) answered(r *gateway.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.record = r
+}
+
 func (p *pulse) beat() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over || p.err != nil {
 		return
 	}
+	defer func() { // a ResponseWriter that panics must not take the process with it
+		if cause := recover(); cause != nil {
+			p.err = fmt.Errorf("panic while writing: %v", cause)
+		}
+	}()
 	p.write([]byte(": keep-alive\n\n"))
 	p.timer.Reset(p.every)
 }
 
 // write is called with mu held.
 func (p *pulse) write(text []byte) {
-	if !p.begun {
-		p.begun = true
-		p.begin()
+	if !p.w.wroteHeader {
+		startStream(p.w, p.record)
 	}
 	if p.err == nil {
-		p.err = p.out.flush(text)
+		p.err = p.w.flush(text)
 	}
 }
 
@@ -276,5 +234,5 @@ func (p *pulse) stop() bool {
 	defer p.mu.Unlock()
 	p.over = true
 	p.timer.Stop()
-	return p.begun
+	return p.w.wroteHeader
 }

@@ -2,11 +2,14 @@ package openaihttp
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gatewright/gateway"
 )
@@ -17,7 +20,7 @@ import (
 // be closed.
 func Transport(client *gateway.Client, options ...Option) http.RoundTripper {
 	h := New(client, options...)
-	if len(h.keys.byHash) == 0 {
+	if len(h.keys.byHash) == 0 && h.others == nil {
 		h.open = true // nobody but this program can reach it
 	}
 	return &transport{h}
@@ -34,6 +37,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer body.Close()
 	if err := r.Context().Err(); err != nil {
 		return nil, err
+	}
+	if r.GetBody == nil && body != http.NoBody { // it may wait for somebody
+		defer context.AfterFunc(r.Context(), func() { _ = body.Close() })()
 	}
 	in := r.Clone(r.Context())
 	in.Body = body
@@ -54,7 +60,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if w.stream != nil {
 		out.ContentLength, out.Trailer = -1, make(http.Header)
-		out.Body = &streamBody{stream: w.stream.Stream, record: w.stream.Record, trailer: out.Trailer}
+		out.Body = &streamBody{request: r, stream: w.stream.Stream, record: w.stream.Record, trailer: out.Trailer}
 		w.header.Del("Trailer")
 		return out, nil
 	}
@@ -86,29 +92,51 @@ func (w *memoryWriter) Write(p []byte) (int, error) { return w.body.Write(p) }
 
 // streamBody reads as the text of a stream's events, each as soon as it has come.
 type streamBody struct {
+	request *http.Request
 	stream  *gateway.Stream
 	record  *gateway.Record
 	trailer http.Header
-	text    []byte
-	rest    []byte // of text, not yet read
-	over    bool
+
+	events batch
+	rest   []byte // of the events, not yet read
+	over   bool
+	closed atomic.Bool
 }
 
+// Read implements [io.Reader].
 func (b *streamBody) Read(p []byte) (int, error) {
 	for len(b.rest) == 0 {
+		b.events.free()
 		if b.over {
-			return 0, io.EOF
+			return 0, b.end()
 		}
-		var more bool
-		if b.text, more = appendEvent(b.text[:0], b.stream); !more {
+		if more := b.events.next(b.stream); !more {
 			b.over = true
 			trailer(b.trailer, b.record)
+			if err := b.end(); !errors.Is(err, io.EOF) {
+				return 0, err
+			}
 		}
-		b.rest = b.text
+		b.rest = b.events.bytes()
 	}
 	n := copy(p, b.rest)
 	b.rest = b.rest[n:]
 	return n, nil
 }
 
-func (b *streamBody) Close() error { return b.stream.Close() }
+// end is what stands at the end of the body: as with net/http's own, the reader's doing is an error of its own.
+func (b *streamBody) end() error {
+	if b.closed.Load() {
+		return http.ErrBodyReadAfterClose
+	}
+	if err := b.request.Context().Err(); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// Close implements [io.Closer]. It may be called while Read waits.
+func (b *streamBody) Close() error {
+	b.closed.Store(true)
+	return b.stream.Close()
+}
