@@ -19,6 +19,7 @@ func main() {
 	}
 	server := &http.Server{Addr: "127.0.0.1:8080", Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	fmt.Println(`try: curl 127.0.0.1:8080/llm/v1/chat/completions -H "Authorization: Bearer secret" ` +
+		`-H "Content-Type: application/json" ` +
 		`-d '{"model":"demo","messages":[{"role":"user","content":"hello"}]}'`)
 	fail(server.ListenAndServe())
 }
